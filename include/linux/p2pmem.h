@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * p2pmem: PCIe BAR memory as a resource. Drivers donate it, others take it.
+ *
+ * A donor calls p2pmem_donate() when it binds and p2pmem_withdraw() when it
+ * unbinds. A taker that was given a user's address calls
+ * p2pmem_hold_user_range() on it: when the range is p2pmem memory the taker
+ * gets a hold, which keeps the memory allocated without pinning a page, and
+ * which the donor's departure revokes.
  */
 #ifndef _LINUX_P2PMEM_H
 #define _LINUX_P2PMEM_H
@@ -13,7 +19,12 @@ struct p2pmem;
 struct p2pmem_hold;
 struct pci_dev;
 
-/** enum p2pmem_kind - what the memory is (sysfs attribute 'kind') */
+/**
+ * enum p2pmem_kind - what the memory is (sysfs attribute 'kind')
+ * @P2PMEM_KIND_BAR: a plain PCI BAR
+ * @P2PMEM_KIND_CMB: an NVMe Controller Memory Buffer
+ * @P2PMEM_KIND_PMR: an NVMe Persistent Memory Region
+ */
 enum p2pmem_kind {
 	P2PMEM_KIND_BAR,
 	P2PMEM_KIND_CMB,
@@ -24,13 +35,27 @@ enum p2pmem_kind {
  * struct p2pmem_donor_ops - what only the donor knows
  * @persist: make durable what was written into @len bytes at @offset (bytes
  *	from the start of the donation). Called where it must not sleep. NULL
- *	where the memory is not persistent.
+ *	where the memory is not persistent, or where a read from it is all that
+ *	it takes. Not called any more once p2pmem_withdraw() has returned.
  */
 struct p2pmem_donor_ops {
 	int (*persist)(void *priv, u64 offset, u64 len);
 };
 
-/** struct p2pmem_donation - a range on offer, see p2pmem_donate() */
+/**
+ * struct p2pmem_donation - a range on offer, see p2pmem_donate()
+ * @pdev: the PCI function whose memory it is; enabled, bound to the donor
+ * @bar: number of the BAR, which the donor has requested for itself
+ * @offset: first byte within the BAR
+ * @size: number of bytes, 0 for all that follows @offset
+ * @kind: what to call it
+ * @persistent: the content outlives power: never zeroed, and a user chooses
+ *	the place by mmap()'s offset
+ * @ops: the donor's callbacks, may be NULL
+ * @priv: handed to @ops
+ * @owner: the donor's module, named in messages. No reference is taken on it:
+ *	a donor module can be removed at any time, which withdraws.
+ */
 struct p2pmem_donation {
 	struct pci_dev *pdev;
 	int bar;
@@ -50,7 +75,8 @@ void p2pmem_withdraw(struct p2pmem *p);
  * struct p2pmem_hold_ops - callbacks to the holder of a range
  * @revoke: the donor goes. When it returns, the holder must not touch the
  *	memory any more. Process context, may sleep, must not call
- *	p2pmem_hold_put(). Called at most once.
+ *	p2pmem_hold_put(). Called at most once, possibly before
+ *	p2pmem_hold_user_range() has returned the hold.
  */
 struct p2pmem_hold_ops {
 	void (*revoke)(void *ctx);

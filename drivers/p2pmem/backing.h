@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Where the struct pages of a donation come from.
+ */
+#ifndef _P2PMEM_BACKING_H
+#define _P2PMEM_BACKING_H
+
+struct p2pmem;
+
+/**
+ * struct p2pmem_backing - one way to give pages to BAR memory
+ * @name: for messages
+ * @add: make pages for @p->phys, @p->d.size and store the first in @p->pages.
+ *	Each page comes with exactly one reference, the base reference, which
+ *	stays for the whole donation (region.c says why).
+ * @remove: take the pages away. Every page has its base reference and no
+ *	other, and nobody can get at them any more.
+ */
+struct p2pmem_backing {
+	const char *name;
+	int (*add)(struct p2pmem *p);
+	void (*remove)(struct p2pmem *p);
+};
+
+/* the one that this kernel's configuration asks for, see Kbuild */
+extern const struct p2pmem_backing p2pmem_page_backing;
+
+#endif /* _P2PMEM_BACKING_H */

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Pages of type GENERIC, for kernels without CONFIG_PCI_P2PDMA.
+ *
+ * The pages live in the kernel's linear map as well. memremap_pages() asks
+ * for a cacheable mapping there, which would be wrong for a BAR: on x86 it is
+ * given the memory type that the range already has, which is the one of the
+ * donation's own io mapping (made first, see donation.c). Elsewhere nothing
+ * corrects it, so elsewhere this backing refuses.
+ */
+#include <linux/kconfig.h>
+#include <linux/memremap.h>
+#include <linux/mm.h>
+#include <linux/pci.h>
+#include <linux/slab.h>
+
+#include "backing.h"
+#include "donation.h"
+
+static int generic_add(struct p2pmem *p)
+{
+	struct dev_pagemap *pgmap;
+	void *addr;
+
+	if (!IS_ENABLED(CONFIG_X86)) {
+		dev_err(&p->d.pdev->dev,
+			"p2pmem: BAR %d refused: this architecture needs a kernel with CONFIG_PCI_P2PDMA\n",
+			p->d.bar);
+		return -ENODEV;
+	}
+
+	pgmap = kzalloc(sizeof(*pgmap), GFP_KERNEL);
+	if (!pgmap)
+		return -ENOMEM;
+
+	/*
+	 * No callback for freed pages: the base reference is never dropped,
+	 * so none is ever freed.
+	 */
+	pgmap->type = MEMORY_DEVICE_GENERIC;
+	pgmap->range.start = p->phys;
+	pgmap->range.end = p->phys + p->d.size - 1;
+	pgmap->nr_range = 1;
+
+	addr = memremap_pages(pgmap, dev_to_node(&p->d.pdev->dev));
+	if (IS_ERR(addr)) {
+		dev_err(&p->d.pdev->dev,
+			"p2pmem: BAR %d refused: no struct pages for %pa (error %ld; an address out of reach needs nokaslr)\n",
+			p->d.bar, &p->phys, PTR_ERR(addr));
+		kfree(pgmap);
+		return PTR_ERR(addr);
+	}
+
+	p->pages = pfn_to_page(PHYS_PFN(p->phys));
+	p->backing_priv = pgmap;
+	return 0;
+}
+
+static void generic_remove(struct p2pmem *p)
+{
+	memunmap_pages(p->backing_priv);
+	kfree(p->backing_priv);
+}
+
+const struct p2pmem_backing p2pmem_page_backing = {
+	.name	= "generic",
+	.add	= generic_add,
+	.remove	= generic_remove,
+};

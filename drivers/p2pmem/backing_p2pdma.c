@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Pages of type PCI_P2PDMA, for kernels with CONFIG_PCI_P2PDMA.
+ *
+ * Only the PCI layer may make them. It puts them into a pool of its own, of
+ * which we take everything at once and hand it out ourselves. It takes them
+ * away only when the donor's driver unbinds, after the driver's remove().
+ */
+#include <linux/mm.h>
+#include <linux/pci-p2pdma.h>
+#include <linux/pci.h>
+#include <linux/slab.h>
+
+#include "backing.h"
+#include "donation.h"
+
+/**
+ * struct p2pdma_backing - what to give back
+ * @addr: the allocation in the PCI layer's pool
+ * @counted: we gave the pages their base reference (Linux 6.15 and later hand
+ *	them out with none) and have to take it away again
+ */
+struct p2pdma_backing {
+	void *addr;
+	bool counted;
+};
+
+static void set_base_reference(struct p2pmem *p, int count)
+{
+	unsigned long i, n = p->d.size >> PAGE_SHIFT;
+
+	for (i = 0; i < n; i++) {
+		set_page_count(p->pages + i, count);
+		if (!(i % 1024))
+			cond_resched();
+	}
+}
+
+static int take_all(struct p2pmem *p, struct p2pdma_backing *b)
+{
+	struct pci_dev *pdev = p->d.pdev;
+
+	b->addr = pci_alloc_p2pmem(pdev, p->d.size);
+	if (!b->addr)
+		return -EBUSY;
+
+	p->pages = virt_to_page(b->addr);
+	if (page_to_phys(p->pages) != p->phys) {
+		/* an earlier donation of this function's memory */
+		pci_free_p2pmem(pdev, b->addr, p->d.size);
+		return -EBUSY;
+	}
+
+	b->counted = !page_ref_count(p->pages);
+	if (b->counted)
+		set_base_reference(p, 1);
+	return 0;
+}
+
+static int p2pdma_add(struct p2pmem *p)
+{
+	struct p2pdma_backing *b;
+	int ret;
+
+	b = kzalloc(sizeof(*b), GFP_KERNEL);
+	if (!b)
+		return -ENOMEM;
+
+	ret = pci_p2pdma_add_resource(p->d.pdev, p->d.bar, p->d.size,
+				      p->d.offset);
+	if (!ret)
+		ret = take_all(p, b);
+	if (ret) {
+		dev_err(&p->d.pdev->dev,
+			"p2pmem: BAR %d refused: the PCI layer has no P2PDMA pages for it (error %d)\n",
+			p->d.bar, ret);
+		kfree(b);
+		return ret;
+	}
+	p->backing_priv = b;
+	return 0;
+}
+
+static void p2pdma_remove(struct p2pmem *p)
+{
+	struct p2pdma_backing *b = p->backing_priv;
+
+	if (b->counted)
+		set_base_reference(p, 0);
+	pci_free_p2pmem(p->d.pdev, b->addr, p->d.size);
+	kfree(b);
+}
+
+const struct p2pmem_backing p2pmem_page_backing = {
+	.name	= "p2pdma",
+	.add	= p2pdma_add,
+	.remove	= p2pdma_remove,
+};

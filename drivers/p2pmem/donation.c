@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Donations: from a donor's offer to its departure.
+ *
+ * How a donor goes, in this order (p2pmem_withdraw()):
+ *  1. the device node and sysfs: nobody finds the donation any more
+ *  2. the gate closes: no new mapping, no fault, no new hold
+ *  3. every hold is revoked: kernel code that took memory lets it alone
+ *  4. every mapping is emptied: the next access of a program gives SIGBUS
+ *  5. pins that the kernel has taken on pages are waited for. That is the one
+ *     step whose length others decide; holds exist so that nobody who holds
+ *     memory for long needs a pin.
+ *  6. the pages go, then the kernel's mapping
+ * What remains is bookkeeping: open files, VMAs and revoked holds keep the
+ * struct, not the memory, and nothing of the donor's module.
+ */
+#include <linux/delay.h>
+#include <linux/fs.h>
+#include <linux/io.h>
+#include <linux/memremap.h>
+#include <linux/module.h>
+#include <linux/pci.h>
+#include <linux/slab.h>
+
+#include "backing.h"
+#include "hold.h"
+#include "region.h"
+
+#define DRAIN_POLL_MS		2
+#define DRAIN_POLL_MAX_MS	50
+#define DRAIN_WARN		(10 * HZ)
+
+/**
+ * p2pmem_enter() - begin something that makes mappings or holds
+ * @p: the donation, of which the caller has a reference
+ *
+ * Return: 0, after which the donation stays until p2pmem_leave(); -ENODEV
+ * when the donor goes or has gone.
+ */
+int p2pmem_enter(struct p2pmem *p)
+{
+	down_read(&p->gate);
+	if (!p->dead)
+		return 0;
+	up_read(&p->gate);
+	return -ENODEV;
+}
+
+/** p2pmem_leave() - end what p2pmem_enter() began */
+void p2pmem_leave(struct p2pmem *p)
+{
+	up_read(&p->gate);
+}
+
+/**
+ * p2pmem_persist() - make written data durable
+ * @p: the donation, entered or under an unrevoked hold
+ * @offset: first byte within the donation
+ * @len: number of bytes
+ *
+ * Return: 0, also for memory that isn't persistent, where there is nothing to
+ * do but to let the writes leave this CPU; or the donor's error.
+ */
+int p2pmem_persist(struct p2pmem *p, u64 offset, u64 len)
+{
+	/* what this CPU has written leaves its write-combining buffers */
+	wmb();
+	if (!p->d.persistent || !len)
+		return 0;
+	if (p->d.ops && p->d.ops->persist)
+		return p->d.ops->persist(p->d.priv, offset, len);
+
+	/*
+	 * PCI lets no read pass a write: when the answer is here, everything
+	 * written before has reached the device.
+	 */
+	readl(p->io + ALIGN_DOWN(offset, sizeof(u32)));
+	return 0;
+}
+
+static int check_range(struct p2pmem *p)
+{
+	struct pci_dev *pdev = p->d.pdev;
+	u64 len = pci_resource_len(pdev, p->d.bar);
+	u64 align = memremap_compat_align();
+
+	if (!(pci_resource_flags(pdev, p->d.bar) & IORESOURCE_MEM) || !len) {
+		dev_err(&pdev->dev, "p2pmem: BAR %d refused: it is no memory BAR\n",
+			p->d.bar);
+		return -ENODEV;
+	}
+	if (!p->d.size && p->d.offset < len)
+		p->d.size = len - p->d.offset;
+	if (!p->d.size || p->d.offset > len || p->d.size > len - p->d.offset) {
+		dev_err(&pdev->dev,
+			"p2pmem: BAR %d refused: %llu bytes at %#llx are not within its %llu\n",
+			p->d.bar, p->d.size, p->d.offset, len);
+		return -ENODEV;
+	}
+
+	p->phys = pci_resource_start(pdev, p->d.bar) + p->d.offset;
+	if (!IS_ALIGNED(p->phys | p->d.size, align)) {
+		dev_err(&pdev->dev,
+			"p2pmem: BAR %d refused: %llu KiB at %pa, must be a multiple of %llu KiB in size and place\n",
+			p->d.bar, p->d.size >> 10, &p->phys, align >> 10);
+		return -ENODEV;
+	}
+	return 0;
+}
+
+/*
+ * A BAR must never be mapped cacheable: nobody would keep the caches coherent
+ * with writes that a peer makes behind the CPU's back. Prefetchable means
+ * that reads have no side effects and writes may be merged, which is what
+ * write-combining does, at many times the speed of uncached stores. Where a
+ * device doesn't say that, each access is left as it is.
+ *
+ * This mapping is made before the pages and stays until they are gone: on x86
+ * it decides the memory type of every other mapping of the range.
+ */
+static int map_io(struct p2pmem *p)
+{
+	p->write_combine = pci_resource_flags(p->d.pdev, p->d.bar) &
+			   IORESOURCE_PREFETCH;
+	if (p->write_combine)
+		p->io = ioremap_wc(p->phys, p->d.size);
+	else
+		p->io = ioremap(p->phys, p->d.size);
+	if (p->io)
+		return 0;
+
+	dev_err(&p->d.pdev->dev, "p2pmem: BAR %d refused: can't map %pa\n",
+		p->d.bar, &p->phys);
+	return -ENOMEM;
+}
+
+static struct p2pmem *new(const struct p2pmem_donation *d)
+{
+	struct p2pmem *p = kzalloc(sizeof(*p), GFP_KERNEL);
+
+	if (!p)
+		return NULL;
+
+	p->d = *d;
+	init_rwsem(&p->gate);
+	mutex_init(&p->lock);
+	INIT_LIST_HEAD(&p->regions);
+	INIT_LIST_HEAD(&p->leaving);
+	INIT_LIST_HEAD(&p->holds);
+	init_waitqueue_head(&p->revoked);
+	INIT_DELAYED_WORK(&p->reaper, p2pmem_reap);
+	p->backing = &p2pmem_page_backing;
+
+	p->dev.class = &p2pmem_class;
+	p->dev.parent = &d->pdev->dev;
+	device_initialize(&p->dev);
+	return p;
+}
+
+static int publish(struct p2pmem *p)
+{
+	int ret;
+
+	ret = p2pmem_devt_get(&p->dev.devt);
+	if (ret)
+		return ret;
+
+	cdev_init(&p->cdev, &p2pmem_fops);
+	p->cdev.owner = THIS_MODULE;
+	ret = dev_set_name(&p->dev, "p2pmem%d", MINOR(p->dev.devt));
+	if (!ret)
+		ret = cdev_device_add(&p->cdev, &p->dev);
+	if (ret)
+		p2pmem_devt_put(p->dev.devt);
+	return ret;
+}
+
+static int set_up(struct p2pmem *p)
+{
+	int ret;
+
+	p->inode = p2pmem_inode_new();
+	if (IS_ERR(p->inode)) {
+		ret = PTR_ERR(p->inode);
+		p->inode = NULL;
+		return ret;
+	}
+
+	ret = p2pmem_pool_init(&p->pool, p->d.size >> PAGE_SHIFT,
+			       p->d.persistent);
+	if (ret)
+		return ret;
+
+	ret = map_io(p);
+	if (ret)
+		return ret;
+
+	ret = p2pmem_selftest(&p->d.pdev->dev, p->d.bar, p->io, p->d.size);
+	if (ret)
+		goto unmap_io;
+
+	ret = p->backing->add(p);
+	if (ret)
+		goto unmap_io;
+
+	ret = publish(p);
+	if (ret)
+		goto remove_pages;
+	return 0;
+
+remove_pages:
+	p->backing->remove(p);
+unmap_io:
+	iounmap(p->io);
+	return ret;
+}
+
+/**
+ * p2pmem_donate() - offer memory to all takers
+ * @d: what, copied; @d->pdev must be bound to the donor until the memory has
+ *	been withdrawn
+ *
+ * The range is tested first, and its content is left as it was. From then on
+ * it is /dev/p2pmemN. If the answer is no, one line in the kernel log says
+ * why.
+ *
+ * Context: process context, may sleep; from the donor's probe().
+ * Return: the donation, for p2pmem_withdraw(); -ENODEV when the range can't
+ * serve, another error when the kernel lacks something.
+ */
+struct p2pmem *p2pmem_donate(const struct p2pmem_donation *d)
+{
+	struct p2pmem *p;
+	int ret;
+
+	p = new(d);
+	if (!p)
+		return ERR_PTR(-ENOMEM);
+
+	ret = check_range(p);
+	if (!ret)
+		ret = set_up(p);
+	if (ret) {
+		put_device(&p->dev);
+		return ERR_PTR(ret);
+	}
+
+	dev_info(&p->dev,
+		 "%llu MiB from BAR %d of %s: %s, %s, %s, %s pages, donor %s\n",
+		 p->d.size >> 20, p->d.bar, pci_name(p->d.pdev),
+		 p2pmem_kind_name(p->d.kind),
+		 p->d.persistent ? "persistent" : "volatile",
+		 p->write_combine ? "write-combining" : "uncached",
+		 p->backing->name, module_name(p->d.owner));
+	return p;
+}
+EXPORT_SYMBOL_GPL(p2pmem_donate);
+
+static void close_gate(struct p2pmem *p)
+{
+	/* whoever zeroes gigabytes behind the gate stops now */
+	WRITE_ONCE(p->dying, true);
+	down_write(&p->gate);
+	p->dead = true;
+	up_write(&p->gate);
+}
+
+static void drain_note(struct p2pmem *p, unsigned long pages,
+		       unsigned long *next)
+{
+	if (time_before(jiffies, *next))
+		return;
+	dev_warn(&p->dev,
+		 "%lu pages are still pinned, by a driver or by I/O in flight: the donor has to wait\n",
+		 pages);
+	*next = jiffies + 6 * DRAIN_WARN;
+}
+
+/*
+ * Unmapping has to be repeated: a mmap() that got through the gate before it
+ * closed has its pages in a VMA that the inode may not know yet.
+ */
+static void drain(struct p2pmem *p)
+{
+	unsigned long pages, next = jiffies + DRAIN_WARN;
+	unsigned int ms = DRAIN_POLL_MS;
+
+	for (;;) {
+		unmap_mapping_range(p->inode->i_mapping, 0, 0, 1);
+		/*
+		 * Lockless page table walks (gup_fast) that saw a page before
+		 * it was unmapped have taken their reference or given up.
+		 */
+		synchronize_rcu();
+		pages = p2pmem_regions_pinned(p);
+		if (!pages)
+			return;
+
+		drain_note(p, pages, &next);
+		msleep(ms);
+		ms = min(2 * ms, DRAIN_POLL_MAX_MS);
+	}
+}
+
+/**
+ * p2pmem_withdraw() - take a donation back
+ * @p: what p2pmem_donate() returned, not to be used afterwards
+ *
+ * When this returns nobody can touch the memory any more: holds are revoked,
+ * programs get SIGBUS, no page is pinned. The pages themselves are gone too,
+ * or go when the donor's driver has unbound (CONFIG_PCI_P2PDMA).
+ *
+ * Context: process context, sleeps; from the donor's remove(). Takes as long
+ * as the slowest revoke callback and the longest pin.
+ */
+void p2pmem_withdraw(struct p2pmem *p)
+{
+	cdev_device_del(&p->cdev, &p->dev);
+	close_gate(p);
+	p2pmem_holds_revoke(p);
+	drain(p);
+	p2pmem_regions_gone(p);
+	p->backing->remove(p);
+	iounmap(p->io);
+	dev_info(&p->dev, "withdrawn\n");
+	p2pmem_devt_put(p->dev.devt);
+	put_device(&p->dev);
+}
+EXPORT_SYMBOL_GPL(p2pmem_withdraw);

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * One donation: the object behind /dev/p2pmemN.
+ */
+#ifndef _P2PMEM_DONATION_H
+#define _P2PMEM_DONATION_H
+
+#include <linux/cdev.h>
+#include <linux/device.h>
+#include <linux/list.h>
+#include <linux/mm_types.h>
+#include <linux/mutex.h>
+#include <linux/p2pmem.h>
+#include <linux/rwsem.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+
+#include "pool.h"
+
+struct p2pmem_backing;
+
+/**
+ * struct p2pmem - one donation
+ * @dev: the class device. Its reference count is the life of this struct:
+ *	open files, regions and the donor each hold one.
+ * @cdev: /dev/p2pmemN
+ * @inode: what every open file maps, so that one call finds every mapping
+ * @d: what the donor said, with @size resolved. Constant.
+ * @phys: CPU physical address of the first byte. Constant.
+ * @write_combine: how the memory is mapped, see p2pmem_user_prot(). Constant.
+ * @io: the kernel's mapping of all of it
+ * @backing: where @pages came from
+ * @backing_priv: its own
+ * @pages: struct page of the first byte, the others follow
+ * @gate: read: making a mapping, a fault or a hold. write: setting @dead.
+ * @dead: the donor goes: nothing new is made. Written under @gate.
+ * @dying: set a little before @dead, to cut long work under @gate short
+ * @lock: protects what follows
+ * @gone: no page may be looked at any more
+ * @pool: which pages are in use
+ * @regions: regions that have users
+ * @leaving: regions without users, whose pages may still be pinned
+ * @reaper: looks at @leaving again
+ * @reap_delay: how long until it does
+ * @holds: live and revoking holds
+ * @revoked: woken when a revoke callback has returned
+ */
+struct p2pmem {
+	struct device dev;
+	struct cdev cdev;
+	struct inode *inode;
+	struct p2pmem_donation d;
+	phys_addr_t phys;
+	bool write_combine;
+	void __iomem *io;
+	const struct p2pmem_backing *backing;
+	void *backing_priv;
+	struct page *pages;
+
+	struct rw_semaphore gate;
+	bool dead;
+	bool dying;
+
+	struct mutex lock;	/* protects all below */
+	bool gone;
+	struct p2pmem_pool pool;
+	struct list_head regions;
+	struct list_head leaving;
+	struct delayed_work reaper;
+	unsigned long reap_delay;
+	struct list_head holds;
+	wait_queue_head_t revoked;
+};
+
+static inline struct p2pmem *p2pmem_of(struct device *dev)
+{
+	return container_of(dev, struct p2pmem, dev);
+}
+
+/* donation.c */
+int p2pmem_enter(struct p2pmem *p);
+void p2pmem_leave(struct p2pmem *p);
+int p2pmem_persist(struct p2pmem *p, u64 offset, u64 len);
+
+/* main.c */
+extern const struct class p2pmem_class;
+int p2pmem_devt_get(dev_t *devt);
+void p2pmem_devt_put(dev_t devt);
+struct inode *p2pmem_inode_new(void);
+
+/* sysfs.c */
+extern const struct attribute_group *p2pmem_dev_groups[];
+const char *p2pmem_kind_name(enum p2pmem_kind kind);
+
+/* chardev.c */
+extern const struct file_operations p2pmem_fops;
+
+/* selftest.c */
+int p2pmem_selftest(struct device *dev, int bar, void __iomem *io, u64 size);
+
+#endif /* _P2PMEM_DONATION_H */

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Holds: what kernel code has on a user's range of p2pmem memory.
+ *
+ * A hold is one more user of the region behind the range. It survives the
+ * mapping, so an RNIC's memory region outlives munmap(), and it can be
+ * revoked, so it never keeps a donor from leaving.
+ *
+ * A hold's states:
+ *
+ *	LIVE ----revoke begins----> REVOKING ----callback returned----> REVOKED
+ *	  |                            |                                   |
+ *	 put: freed               put: waits for REVOKED               put: freed
+ *
+ * A put of a LIVE hold takes it off p->holds, so revoke can't find it any
+ * more: the callback is never called after p2pmem_hold_put() has returned,
+ * nor is it running then. A REVOKING hold is off the list as well, thus
+ * called once; it is not freed under the callback since the put waits.
+ *
+ * A withdrawal doesn't wait for puts. A revoked hold keeps the struct p2pmem
+ * and the region's bookkeeping, nothing of the donor.
+ *
+ * Locks: see region.c. The callback runs with none of ours held. A holder
+ * must not put while it has a lock that its callback takes: the put may be
+ * waiting for that callback.
+ */
+#include <linux/fs.h>
+#include <linux/io.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+
+#include "chardev.h"
+#include "hold.h"
+#include "region.h"
+
+enum hold_state {
+	HOLD_LIVE,
+	HOLD_REVOKING,
+	HOLD_REVOKED,
+};
+
+/**
+ * struct p2pmem_hold - one taker's hold on a range
+ * @r: the region, of which the hold is a user
+ * @offset: first byte within the region
+ * @length: number of bytes
+ * @ops: the taker's callbacks
+ * @ctx: handed to @ops
+ * @state: leaves LIVE under p->lock; REVOKED is released to who waits for it
+ * @node: in p->holds while LIVE; p->lock
+ * @revoker: who runs the callback, to catch a put from inside it
+ */
+struct p2pmem_hold {
+	struct p2pmem_region *r;
+	u64 offset;
+	u64 length;
+	const struct p2pmem_hold_ops *ops;
+	void *ctx;
+	enum hold_state state;
+	struct list_head node;
+	struct task_struct *revoker;
+};
+
+static bool may_access(const struct vm_area_struct *vma, bool writable)
+{
+	return vma->vm_flags & (writable ? VM_WRITE : VM_READ);
+}
+
+/*
+ * The VMAs of the range must be p2pmem's, without a gap, all of one region
+ * and in its order. Several there are after mprotect() or a partial munmap().
+ */
+static struct p2pmem_region *find_region(struct mm_struct *mm,
+					 unsigned long start,
+					 unsigned long end, bool writable,
+					 u64 *offset)
+{
+	VMA_ITERATOR(vmi, mm, start);
+	struct p2pmem_region *r = NULL;
+	struct vm_area_struct *vma;
+	unsigned long at = start;
+	bool foreign = false;
+
+	mmap_assert_locked(mm);
+
+	for_each_vma_range(vmi, vma, end) {
+		struct p2pmem_region *here = p2pmem_vma_region(vma);
+
+		if (!here) {
+			foreign = true;
+			continue;
+		}
+		if (!r) {
+			r = here;
+			*offset = start - vma->vm_start +
+				  p2pmem_vma_offset(vma);
+		}
+		/* a foreign VMA or a gap leaves 'at' behind */
+		if (here != r || vma->vm_start > at ||
+		    p2pmem_vma_offset(vma) - *offset != vma->vm_start - start ||
+		    !may_access(vma, writable))
+			return ERR_PTR(-EFAULT);
+		at = vma->vm_end;
+	}
+	if (r && (foreign || at < end))
+		return ERR_PTR(-EFAULT);
+	return r;
+}
+
+static struct p2pmem_hold *take(struct p2pmem_region *r, u64 offset,
+				size_t length,
+				const struct p2pmem_hold_ops *ops, void *ctx)
+{
+	struct p2pmem *p = r->p;
+	struct p2pmem_hold *h;
+	int ret;
+
+	h = kzalloc(sizeof(*h), GFP_KERNEL);
+	if (!h)
+		return ERR_PTR(-ENOMEM);
+
+	ret = p2pmem_enter(p);
+	if (ret) {
+		kfree(h);
+		return ERR_PTR(ret);
+	}
+
+	p2pmem_region_get(r);
+	h->r = r;
+	h->offset = offset;
+	h->length = length;
+	h->ops = ops;
+	h->ctx = ctx;
+	mutex_lock(&p->lock);
+	list_add_tail(&h->node, &p->holds);
+	mutex_unlock(&p->lock);
+
+	p2pmem_leave(p);
+	return h;
+}
+
+/**
+ * p2pmem_hold_user_range() - hold memory that the calling process has mapped
+ * @client: the device that will access the memory
+ * @start: the user's address
+ * @length: number of bytes
+ * @writable: the memory will be written
+ * @ops: the caller's callbacks, must stay until the hold is put
+ * @ctx: handed to @ops
+ *
+ * The memory stays allocated until p2pmem_hold_put(), whatever the process
+ * does with its mapping. It is contiguous. No page is pinned.
+ *
+ * Context: process context of the owner of the mapping, may sleep, takes
+ * mmap_lock.
+ * Return: the hold; NULL when no byte of the range is p2pmem memory (hence
+ * also for an empty range and for a kernel thread); or
+ * -EFAULT when only a part is, when the range wraps, crosses from one
+ * allocation into another, or its protection doesn't allow the access;
+ * -ENODEV when the donor goes; -ENOMEM; -EINTR.
+ */
+struct p2pmem_hold *p2pmem_hold_user_range(struct device *client,
+					   unsigned long start, size_t length,
+					   bool writable,
+					   const struct p2pmem_hold_ops *ops,
+					   void *ctx)
+{
+	struct mm_struct *mm = current->mm;
+	struct p2pmem_hold *h = NULL;
+	struct p2pmem_region *r;
+	unsigned long end;
+	u64 offset = 0;
+
+	if (!mm || !length)
+		return NULL;
+	if (check_add_overflow(start, length, &end))
+		return ERR_PTR(-EFAULT);
+	if (mmap_read_lock_killable(mm))
+		return ERR_PTR(-EINTR);
+
+	r = find_region(mm, start, end, writable, &offset);
+	if (IS_ERR(r))
+		h = ERR_CAST(r);
+	else if (r)
+		h = take(r, offset, length, ops, ctx);
+	mmap_read_unlock(mm);
+	return h;
+}
+EXPORT_SYMBOL_GPL(p2pmem_hold_user_range);
+
+static bool is_revoked(const struct p2pmem_hold *h)
+{
+	/* pairs with the release in p2pmem_holds_revoke() */
+	return smp_load_acquire(&h->state) == HOLD_REVOKED;
+}
+
+/**
+ * p2pmem_hold_put() - give a hold back
+ * @h: the hold, not to be used afterwards. An error or NULL is ignored.
+ *
+ * Waits for a revoke callback that is running on it. If nobody else uses the
+ * memory it is back in the pool when this returns.
+ *
+ * Context: process context, may sleep. Not from the revoke callback, nor
+ * under a lock that the callback takes.
+ */
+void p2pmem_hold_put(struct p2pmem_hold *h)
+{
+	struct p2pmem *p;
+	bool live;
+
+	if (IS_ERR_OR_NULL(h))
+		return;
+
+	p = h->r->p;
+	mutex_lock(&p->lock);
+	live = h->state == HOLD_LIVE;
+	if (live)
+		list_del(&h->node);
+	/* it would wait for itself */
+	if (WARN_ON(h->state == HOLD_REVOKING && h->revoker == current)) {
+		mutex_unlock(&p->lock);
+		return;
+	}
+	mutex_unlock(&p->lock);
+
+	if (!live)
+		wait_event(p->revoked, is_revoked(h));
+	p2pmem_region_put(h->r);
+	kfree(h);
+}
+EXPORT_SYMBOL_GPL(p2pmem_hold_put);
+
+/**
+ * p2pmem_hold_addr() - where the kernel finds the memory
+ * @h: a hold
+ *
+ * Return: address of the first byte of the held range. Must not be touched
+ * any more once the hold's revoke callback has returned.
+ */
+void __iomem *p2pmem_hold_addr(const struct p2pmem_hold *h)
+{
+	return h->r->p->io + ((u64)h->r->first << PAGE_SHIFT) + h->offset;
+}
+EXPORT_SYMBOL_GPL(p2pmem_hold_addr);
+
+/**
+ * p2pmem_hold_persist() - make durable what was written under a hold
+ * @h: a hold, not revoked: this counts as touching the memory
+ * @offset: first byte within the held range
+ * @len: number of bytes
+ *
+ * Context: any, does not sleep.
+ * Return: 0, also for memory that isn't persistent; -EINVAL when the bytes
+ * are outside the hold; or the donor's error.
+ */
+int p2pmem_hold_persist(struct p2pmem_hold *h, u64 offset, u64 len)
+{
+	struct p2pmem_region *r = h->r;
+
+	if (offset > h->length || len > h->length - offset)
+		return -EINVAL;
+	return p2pmem_persist(r->p, ((u64)r->first << PAGE_SHIFT) + h->offset +
+			      offset, len);
+}
+EXPORT_SYMBOL_GPL(p2pmem_hold_persist);
+
+static struct p2pmem_hold *next_to_revoke(struct p2pmem *p)
+{
+	struct p2pmem_hold *h;
+
+	mutex_lock(&p->lock);
+	h = list_first_entry_or_null(&p->holds, struct p2pmem_hold, node);
+	if (h) {
+		list_del(&h->node);
+		h->state = HOLD_REVOKING;
+		h->revoker = current;
+	}
+	mutex_unlock(&p->lock);
+	return h;
+}
+
+/**
+ * p2pmem_holds_revoke() - the donor goes
+ * @p: the donation, dead: no new hold is made
+ *
+ * When this returns no holder touches the memory any more.
+ */
+void p2pmem_holds_revoke(struct p2pmem *p)
+{
+	struct p2pmem_hold *h;
+
+	while ((h = next_to_revoke(p))) {
+		h->ops->revoke(h->ctx);
+
+		/*
+		 * Pairs with the acquire in p2pmem_hold_put(), which may free
+		 * h from here on; p is the donor's.
+		 */
+		smp_store_release(&h->state, HOLD_REVOKED);
+		wake_up_all(&p->revoked);
+	}
+}

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Regions: the life of a piece of a donation.
+ *
+ * A region is made by mmap(). Its users are the VMAs that map it (fork() and
+ * the splitting of a VMA make more of them) and the holds that kernel code
+ * has on it. When the last user is gone the region leaves: nobody can get at
+ * its pages any more, but somebody may still have them pinned from before (an
+ * O_DIRECT read in flight, a memory region of an RNIC driver that knows
+ * nothing of holds). When the last pin is gone too, the pages return to the
+ * pool and the region is freed.
+ *
+ * Pages and their counts. Every page of a donation has one reference from
+ * before its first use to after its last: the base reference, which is never
+ * dropped in between. A page with just that one is idle. So we find out that
+ * a pin is gone by looking, first in the very call that removes the last user
+ * (munmap() returns with the memory back in the pool) and, if a pin is left,
+ * from the reaper. The alternative, dropping the base reference and waiting
+ * for the kernel to report the page as freed, works on some kernels for some
+ * page types only, reports before the count has settled, and lets a lockless
+ * page table walk race with the next use. Here such a walk at worst takes and
+ * drops a reference on an idle page, which harms nobody.
+ *
+ * Where a donation is persistent, regions may overlap. A page is then left
+ * alone while another region covers it; the last one waits for its pins.
+ *
+ * Lock order: mmap_lock, p->gate, p->lock. A holder's revoke callback and
+ * unmap_mapping_range() are called with none of p2pmem's locks held, so that
+ * a holder may take p2pmem's locks (by putting or making holds) under its
+ * own, and its own in the callback.
+ */
+#include <linux/io.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "region.h"
+
+#define REAP_FIRST	1			/* jiffies */
+#define REAP_MAX	(HZ / 10)
+
+/*
+ * Eight bytes at a time: memset_io() may store single bytes, and each store
+ * to uncached memory is a transaction on the bus.
+ */
+static int zero(struct p2pmem_region *r)
+{
+	void __iomem *to = r->p->io + ((u64)r->first << PAGE_SHIFT);
+	const void *zeroes = page_to_virt(ZERO_PAGE(0));
+	unsigned long i;
+
+	for (i = 0; i < r->npages; i++, to += PAGE_SIZE) {
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		if (READ_ONCE(r->p->dying))
+			return -ENODEV;
+		__iowrite64_copy(to, zeroes, PAGE_SIZE / 8);
+		cond_resched();
+	}
+	/* out of the write-combining buffers before anybody maps it */
+	wmb();
+	return 0;
+}
+
+static int take_pages(struct p2pmem_region *r, unsigned long place)
+{
+	struct p2pmem *p = r->p;
+	int ret;
+
+	lockdep_assert_held(&p->gate);
+
+	mutex_lock(&p->lock);
+	if (p->d.persistent) {
+		r->first = place;
+		ret = p2pmem_pool_claim(&p->pool, place, r->npages);
+	} else {
+		ret = p2pmem_pool_alloc(&p->pool, r->npages, &r->first);
+	}
+	if (!ret)
+		list_add_tail(&r->node, &p->regions);
+	mutex_unlock(&p->lock);
+	return ret;
+}
+
+/**
+ * p2pmem_region_new() - take a piece of a donation
+ * @p: the donation, entered (p2pmem_enter())
+ * @place: first page, where the donation is persistent; else ignored
+ * @npages: how many
+ *
+ * The content is zero, or what was there where the donation is persistent.
+ *
+ * Return: a region with one user, which the caller puts; or -ENOMEM when the
+ * pool has no such piece, -EINVAL for a place outside, -EUSERS, -EINTR when
+ * the process is killed, -ENODEV when the donor goes in the meantime.
+ */
+struct p2pmem_region *p2pmem_region_new(struct p2pmem *p, unsigned long place,
+					unsigned long npages)
+{
+	struct p2pmem_region *r;
+	int ret;
+
+	r = kzalloc(sizeof(*r), GFP_KERNEL);
+	if (!r)
+		return ERR_PTR(-ENOMEM);
+
+	r->p = p;
+	r->npages = npages;
+	refcount_set(&r->users, 1);
+	ret = take_pages(r, place);
+	if (ret) {
+		kfree(r);
+		return ERR_PTR(ret);
+	}
+	get_device(&p->dev);
+
+	if (!p->d.persistent)
+		ret = zero(r);
+	if (ret) {
+		p2pmem_region_put(r);
+		return ERR_PTR(ret);
+	}
+	return r;
+}
+
+/** p2pmem_region_get() - one more user, by somebody who is one */
+void p2pmem_region_get(struct p2pmem_region *r)
+{
+	refcount_inc(&r->users);
+}
+
+static bool pinned(const struct p2pmem_region *r, unsigned long i)
+{
+	return page_ref_count(p2pmem_region_page(r, i)) != 1 &&
+	       !p2pmem_pool_shared(&r->p->pool, r->first + i);
+}
+
+static bool idle(struct p2pmem_region *r)
+{
+	lockdep_assert_held(&r->p->lock);
+
+	while (r->seen < r->npages && !pinned(r, r->seen))
+		r->seen++;
+	return r->seen == r->npages;
+}
+
+static void destroy(struct p2pmem_region *r)
+{
+	struct p2pmem *p = r->p;
+
+	lockdep_assert_held(&p->lock);
+
+	list_del(&r->node);
+	p2pmem_pool_free(&p->pool, r->first, r->npages);
+	kfree(r);
+}
+
+/**
+ * p2pmem_region_put() - a user goes
+ * @r: the region, not to be used afterwards
+ *
+ * If it was the last user, and there are no pins, the memory is back in the
+ * pool when this returns. May sleep.
+ */
+void p2pmem_region_put(struct p2pmem_region *r)
+{
+	struct p2pmem *p = r->p;
+
+	if (!refcount_dec_and_mutex_lock(&r->users, &p->lock))
+		return;
+
+	list_move_tail(&r->node, &p->leaving);
+	if (p->gone || idle(r)) {
+		destroy(r);
+		mutex_unlock(&p->lock);
+		put_device(&p->dev);
+		return;
+	}
+	p->reap_delay = REAP_FIRST;
+	schedule_delayed_work(&p->reaper, p->reap_delay);
+	mutex_unlock(&p->lock);
+}
+
+/**
+ * p2pmem_reap() - free the regions whose last pin is gone
+ * @work: the donation's reaper, which asks to be run again while any is left
+ */
+void p2pmem_reap(struct work_struct *work)
+{
+	struct p2pmem *p = container_of(work, struct p2pmem, reaper.work);
+	struct p2pmem_region *r, *next;
+	unsigned long freed = 0;
+
+	mutex_lock(&p->lock);
+	list_for_each_entry_safe(r, next, &p->leaving, node) {
+		if (idle(r)) {
+			destroy(r);
+			freed++;
+		}
+	}
+	if (!p->gone && !list_empty(&p->leaving)) {
+		p->reap_delay = min(2 * p->reap_delay, (unsigned long)REAP_MAX);
+		schedule_delayed_work(&p->reaper, p->reap_delay);
+	}
+	mutex_unlock(&p->lock);
+
+	/* never the last one: the donor's is put after the reaper is stopped */
+	while (freed--)
+		put_device(&p->dev);
+}
+
+static unsigned long count_pinned(const struct list_head *regions)
+{
+	struct p2pmem_region *r;
+	unsigned long n = 0, i;
+
+	list_for_each_entry(r, regions, node) {
+		for (i = 0; i < r->npages; i++)
+			n += page_ref_count(p2pmem_region_page(r, i)) != 1;
+		cond_resched();
+	}
+	return n;
+}
+
+/**
+ * p2pmem_regions_pinned() - how many pages somebody has pinned or mapped
+ * @p: the donation
+ *
+ * A page of overlapping regions counts once for each.
+ */
+unsigned long p2pmem_regions_pinned(struct p2pmem *p)
+{
+	unsigned long n;
+
+	mutex_lock(&p->lock);
+	n = count_pinned(&p->regions) + count_pinned(&p->leaving);
+	mutex_unlock(&p->lock);
+	return n;
+}
+
+/**
+ * p2pmem_regions_gone() - the pages are about to go
+ * @p: the donation, in which no page is pinned or mapped
+ *
+ * Regions that still have users (VMAs whose accesses give SIGBUS, revoked
+ * holds) stay until these have gone, but don't look at pages any more.
+ */
+void p2pmem_regions_gone(struct p2pmem *p)
+{
+	struct p2pmem_region *r, *next;
+	unsigned long freed = 0;
+
+	mutex_lock(&p->lock);
+	p->gone = true;
+	list_for_each_entry_safe(r, next, &p->leaving, node) {
+		destroy(r);
+		freed++;
+	}
+	mutex_unlock(&p->lock);
+
+	cancel_delayed_work_sync(&p->reaper);
+	while (freed--)
+		put_device(&p->dev);
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Is there memory behind a BAR? Asked before anything is built on it.
+ *
+ * A BAR may have nothing behind it (reads give all ones or zeroes), registers
+ * (some bits stick), or less memory than it claims (addresses repeat). So
+ * patterns that differ at each probe are all written before the first is read
+ * back. The content is restored whatever the outcome: persistent memory must
+ * survive being looked at.
+ */
+#include <linux/device.h>
+#include <linux/io.h>
+#include <linux/io-64-nonatomic-lo-hi.h>
+
+#include "donation.h"
+
+#define PROBES		3	/* start, middle, end */
+#define PROBE_WORDS	8
+
+struct probe {
+	u64 offset;
+	u64 saved[PROBE_WORDS];
+};
+
+static u64 pattern(u64 offset, u64 salt)
+{
+	/* an odd factor: different offsets give different patterns */
+	return (offset + 1) * 0x9e3779b97f4a7c15ULL ^ salt;
+}
+
+static void fill(void __iomem *io, const struct probe *pr, u64 salt)
+{
+	int i, w;
+
+	for (i = 0; i < PROBES; i++)
+		for (w = 0; w < PROBE_WORDS; w++)
+			writeq(pattern(pr[i].offset + w * 8, salt),
+			       io + pr[i].offset + w * 8);
+	/* out of the write-combining buffers before reading back */
+	wmb();
+}
+
+static int compare(struct device *dev, int bar, void __iomem *io,
+		   const struct probe *pr, u64 salt)
+{
+	int i, w;
+
+	for (i = 0; i < PROBES; i++) {
+		for (w = 0; w < PROBE_WORDS; w++) {
+			u64 at = pr[i].offset + w * 8;
+			u64 want = pattern(at, salt), got = readq(io + at);
+
+			if (got == want)
+				continue;
+			dev_err(dev,
+				"p2pmem: BAR %d refused: no memory behind it (at %#llx wrote %016llx, read %016llx)\n",
+				bar, at, want, got);
+			return -ENODEV;
+		}
+	}
+	return 0;
+}
+
+/**
+ * p2pmem_selftest() - write, read back and restore
+ * @dev: for the message
+ * @bar: for the message
+ * @io: mapping of the range
+ * @size: its size in bytes, a multiple of the page size
+ *
+ * Return: 0, or -ENODEV after one line that says what was found.
+ */
+int p2pmem_selftest(struct device *dev, int bar, void __iomem *io, u64 size)
+{
+	struct probe pr[PROBES] = {
+		{ .offset = 0 },
+		{ .offset = size / 2 },
+		{ .offset = size - PROBE_WORDS * 8 },
+	};
+	int i, w, ret;
+
+	for (i = 0; i < PROBES; i++)
+		for (w = 0; w < PROBE_WORDS; w++)
+			pr[i].saved[w] = readq(io + pr[i].offset + w * 8);
+
+	fill(io, pr, 0);
+	ret = compare(dev, bar, io, pr, 0);
+	if (!ret) {
+		/* the inverse, so that every bit was seen in both states */
+		fill(io, pr, ~0ULL);
+		ret = compare(dev, bar, io, pr, ~0ULL);
+	}
+
+	for (i = 0; i < PROBES; i++)
+		for (w = 0; w < PROBE_WORDS; w++)
+			writeq(pr[i].saved[w], io + pr[i].offset + w * 8);
+	/* and this, too, before anything else happens to the memory */
+	wmb();
+	readq(io);
+	return ret;
+}

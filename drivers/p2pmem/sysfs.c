@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * /sys/class/p2pmem/p2pmemN/: what p2pmem(4) documents. The donor is the
+ * parent device, which gives the link 'device'.
+ */
+#include <linux/sysfs.h>
+
+#include "donation.h"
+
+const char *p2pmem_kind_name(enum p2pmem_kind kind)
+{
+	switch (kind) {
+	case P2PMEM_KIND_BAR:
+		return "bar";
+	case P2PMEM_KIND_CMB:
+		return "cmb";
+	case P2PMEM_KIND_PMR:
+		return "pmr";
+	}
+	return "unknown";
+}
+
+static ssize_t size_show(struct device *dev, struct device_attribute *attr,
+			 char *buf)
+{
+	return sysfs_emit(buf, "%llu\n", p2pmem_of(dev)->d.size);
+}
+static DEVICE_ATTR_RO(size);
+
+static ssize_t available_show(struct device *dev,
+			      struct device_attribute *attr, char *buf)
+{
+	struct p2pmem *p = p2pmem_of(dev);
+	unsigned long pages;
+
+	mutex_lock(&p->lock);
+	pages = p2pmem_pool_available(&p->pool);
+	mutex_unlock(&p->lock);
+	return sysfs_emit(buf, "%llu\n", (u64)pages << PAGE_SHIFT);
+}
+static DEVICE_ATTR_RO(available);
+
+static ssize_t kind_show(struct device *dev, struct device_attribute *attr,
+			 char *buf)
+{
+	return sysfs_emit(buf, "%s\n", p2pmem_kind_name(p2pmem_of(dev)->d.kind));
+}
+static DEVICE_ATTR_RO(kind);
+
+static ssize_t persistent_show(struct device *dev,
+			       struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%d\n", p2pmem_of(dev)->d.persistent);
+}
+static DEVICE_ATTR_RO(persistent);
+
+static struct attribute *p2pmem_dev_attrs[] = {
+	&dev_attr_size.attr,
+	&dev_attr_available.attr,
+	&dev_attr_kind.attr,
+	&dev_attr_persistent.attr,
+	NULL,
+};
+
+static const struct attribute_group p2pmem_dev_group = {
+	.attrs = p2pmem_dev_attrs,
+};
+
+const struct attribute_group *p2pmem_dev_groups[] = {
+	&p2pmem_dev_group,
+	NULL,
+};
