@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The memory protection table: may this key do this? See mpt.c for the life of
+ * an entry, mpt_check.c for the rules.
+ */
+#ifndef SRNIC_MPT_H
+#define SRNIC_MPT_H
+
+#include <linux/types.h>
+
+struct srnic_key_codec;
+struct srnic_mpt;
+struct srnic_mtt;
+
+/* Why a key was refused. Counters, tracepoints and the vendor error of a
+ * completion follow this order: append only.
+ */
+enum srnic_key_reason {
+	SRNIC_KEY_OK,
+	SRNIC_KEY_UNKNOWN,	/* never was a key (slot never used) */
+	SRNIC_KEY_STALE,	/* was a key, or is none of this life of the slot */
+	SRNIC_KEY_PD,
+	SRNIC_KEY_ACCESS,
+	SRNIC_KEY_BOUNDS,
+	SRNIC_KEY_STATE,	/* exists, not valid now (FRMR not registered...) */
+	SRNIC_KEY_REVOKED,	/* its memory has gone: donor unplugged */
+	SRNIC_KEY_QP,		/* window bound to another QP */
+	SRNIC_KEY_REASONS,
+};
+
+enum srnic_mpt_state {
+	SRNIC_MPT_FREE,
+	SRNIC_MPT_RESERVED,	/* slot taken, key chosen, not yet published */
+	SRNIC_MPT_VALID,
+	SRNIC_MPT_INVALID,	/* exists, not usable now */
+	SRNIC_MPT_REVOKED,
+};
+
+enum srnic_mpt_kind {
+	SRNIC_MPT_MR,		/* translated by an MTT */
+	SRNIC_MPT_DMA,		/* all kernel memory: address is kernel address */
+	SRNIC_MPT_FRMR,
+	SRNIC_MPT_MW,
+};
+
+/**
+ * struct srnic_mpt_entry - may this key do this? One cache line.
+ * @state: enum srnic_mpt_state; what readers look at first
+ * @kind: enum srnic_mpt_kind
+ * @rsvd: zero
+ * @key: the full key of this life; 0 in a slot that was never used
+ * @access: IB_ACCESS_*
+ * @pdn: protection domain
+ * @qpn: the only QP that may use it, or SRNIC_MPT_ANY_QP
+ * @gen: life number of the slot
+ * @iova: first address
+ * @length: bytes
+ * @mtt: where the bytes are (NULL for SRNIC_MPT_DMA and for length 0)
+ * @mtt_off: offset of @iova in @mtt
+ * @next: free list
+ * @slot: number of this slot, constant
+ */
+struct srnic_mpt_entry {
+	u8 state;
+	u8 kind;
+	u16 rsvd;
+	u32 key;
+	u32 access;
+	u32 pdn;
+	u32 qpn;
+	u32 gen;
+	u64 iova;
+	u64 length;
+	const struct srnic_mtt *mtt;
+	u64 mtt_off;
+	u32 next;
+	u32 slot;
+} __aligned(64);
+
+#define SRNIC_MPT_ANY_QP	0xffffffffu
+
+/**
+ * struct srnic_mpt_req - what someone wants to do
+ * @key: with this key
+ * @pdn: from this protection domain
+ * @qpn: from this QP
+ * @access: needing all of these IB_ACCESS_* (0: local read)
+ * @addr: first address
+ * @len: bytes; 0 checks all but the bounds (IBTA: a zero-length request
+ *	touches no memory, and its key is not checked by the caller)
+ */
+struct srnic_mpt_req {
+	u32 key;
+	u32 pdn;
+	u32 qpn;
+	u32 access;
+	u64 addr;
+	u64 len;
+};
+
+/* What a state means to someone who presents the right key. */
+static inline enum srnic_key_reason srnic_mpt_state_reason(u8 state)
+{
+	switch (state) {
+	case SRNIC_MPT_VALID:
+		return SRNIC_KEY_OK;
+	case SRNIC_MPT_INVALID:
+		return SRNIC_KEY_STATE;
+	case SRNIC_MPT_REVOKED:
+		return SRNIC_KEY_REVOKED;
+	default:
+		/* free or not yet published: no key of this life works */
+		return SRNIC_KEY_STALE;
+	}
+}
+
+/* The one check; pure; shared with KUnit and the fuzzer. */
+enum srnic_key_reason srnic_mpt_check(const struct srnic_mpt_entry *e,
+				      const struct srnic_mpt_req *rq);
+
+struct srnic_mpt *srnic_mpt_create(unsigned int order);
+struct srnic_mpt *srnic_mpt_create_with(unsigned int order,
+					struct srnic_key_codec *codec);
+void srnic_mpt_destroy(struct srnic_mpt *mpt);
+u32 srnic_mpt_slots(const struct srnic_mpt *mpt);
+u32 srnic_mpt_live(struct srnic_mpt *mpt);
+u32 srnic_mpt_reuse_distance(const struct srnic_mpt *mpt);
+
+/* Writers: process context. */
+struct srnic_mpt_entry *srnic_mpt_alloc(struct srnic_mpt *mpt);	/* ERR_PTR(-ENOMEM) */
+void srnic_mpt_publish(struct srnic_mpt_entry *e);	/* fields filled -> VALID */
+/* The barrier: VALID -> state; on return no reader uses the entry. */
+void srnic_mpt_kill(struct srnic_mpt *mpt, struct srnic_mpt_entry *e,
+		    enum srnic_mpt_state state);
+void srnic_mpt_free(struct srnic_mpt *mpt, struct srnic_mpt_entry *e);
+
+/* Readers: bottom halves disabled, no sleeping between enter and leave, one
+ * entry at a time.
+ */
+enum srnic_key_reason srnic_mpt_enter(struct srnic_mpt *mpt,
+				      const struct srnic_mpt_req *rq,
+				      const struct srnic_mpt_entry **e);
+void srnic_mpt_leave(struct srnic_mpt *mpt);
+
+#endif /* SRNIC_MPT_H */

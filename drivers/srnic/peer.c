@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Memory of donors, by way of p2pmem: a hold on a range, which keeps it ours
+ * when the program unmaps it, and which the donor can take back.
+ */
+#include "peer.h"
+
+#include <linux/err.h>
+#include <linux/p2pmem.h>
+#include <linux/slab.h>
+
+/**
+ * struct srnic_peer - a range of a donor's memory
+ * @hold: p2pmem's part
+ * @revoke: whom to tell when the donor goes
+ * @ctx: what to tell it with
+ */
+struct srnic_peer {
+	struct p2pmem_hold *hold;
+	void (*revoke)(void *ctx);
+	void *ctx;
+};
+
+/* May come before p2pmem_hold_user_range() has returned: @hold isn't used. */
+static void peer_revoke(void *ctx)
+{
+	struct srnic_peer *peer = ctx;
+
+	peer->revoke(peer->ctx);
+}
+
+static const struct p2pmem_hold_ops peer_ops = {
+	.revoke = peer_revoke,
+};
+
+/**
+ * srnic_peer_get() - a hold on memory of a donor, if that is what it is
+ * @client: PCI device on whose behalf it is used, or NULL
+ * @start: address in the calling program
+ * @length: bytes, not 0
+ * @writable: it will be written
+ * @revoke: called when the donor goes; when it returns, nobody touches the
+ *	memory. From process context, once at the most, at any time until
+ *	srnic_peer_put() returns, which it must not call.
+ * @ctx: for @revoke
+ *
+ * Return: the hold; NULL: the range has no memory of a donor in it; an ERR_PTR:
+ * it has, and can't be had (policy, partly other memory, protection).
+ */
+struct srnic_peer *srnic_peer_get(struct device *client, unsigned long start,
+				  size_t length, bool writable,
+				  void (*revoke)(void *ctx), void *ctx)
+{
+	struct srnic_peer *peer;
+	struct p2pmem_hold *hold;
+
+	peer = kzalloc(sizeof(*peer), GFP_KERNEL);
+	if (!peer)
+		return ERR_PTR(-ENOMEM);
+	peer->revoke = revoke;
+	peer->ctx = ctx;
+	hold = p2pmem_hold_user_range(client, start, length, writable,
+				      &peer_ops, peer);
+	if (IS_ERR_OR_NULL(hold)) {
+		kfree(peer);
+		return ERR_CAST(hold);
+	}
+	peer->hold = hold;
+	return peer;
+}
+
+/**
+ * srnic_peer_put() - give a hold back
+ * @peer: hold; the memory isn't touched any more
+ *
+ * On return the revoke callback isn't running and will not be called.
+ */
+void srnic_peer_put(struct srnic_peer *peer)
+{
+	p2pmem_hold_put(peer->hold);
+	kfree(peer);
+}
+
+/**
+ * srnic_peer_addr() - where the memory is
+ * @peer: hold
+ *
+ * Return: its kernel address, contiguous for the whole range.
+ */
+void __iomem *srnic_peer_addr(const struct srnic_peer *peer)
+{
+	return p2pmem_hold_addr(peer->hold);
+}

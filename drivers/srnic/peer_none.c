@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * No peer memory: for builds without p2pmem (ARCH=um).
+ */
+#include "peer.h"
+
+struct srnic_peer *srnic_peer_get(struct device *client, unsigned long start,
+				  size_t length, bool writable,
+				  void (*revoke)(void *ctx), void *ctx)
+{
+	return NULL;
+}
+
+void srnic_peer_put(struct srnic_peer *peer)
+{
+}
+
+void __iomem *srnic_peer_addr(const struct srnic_peer *peer)
+{
+	return NULL;
+}
