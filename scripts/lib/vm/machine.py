@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: GPL-2.0
+"""One guest: its QEMU command line and process."""
+
+import ctypes
+import os
+import re
+import signal
+import subprocess
+import time
+
+from . import TOP, VmError, pcie
+
+_PR_SET_PDEATHSIG = 1
+NUMBER = {"a": 1, "b": 2}
+
+
+def have_kvm():
+    """/dev/kvm alone proves nothing: it opens on machines that can't use it."""
+    with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
+        return bool(re.search(r"^flags\s*:.*\b(vmx|svm)\b", file.read(), re.M)) and \
+            os.access("/dev/kvm", os.R_OK | os.W_OK)
+
+
+def _die_with_parent():
+    """No QEMU outlives us, not even after a kill -9."""
+    os.setpgid(0, 0)
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+class Machine:
+    """A guest that is being prepared, or running."""
+
+    def __init__(self, host, hosts, options, kernel, image, donors, tmpdir):
+        self.host = host
+        self.hosts = hosts
+        self.options = options
+        self.kernel = kernel
+        self.image = image
+        self.donors = [d for d in donors if d.host == host]
+        self.tmp = tmpdir
+        self.process = None
+        self.interactive = options.interactive and host == "a"
+
+    def sock(self, name):
+        """The path of one of this guest's sockets."""
+        return f"{self.tmp}/{self.host}-{name}"
+
+    def prepare(self, payload, extra):
+        """Write the initramfs: the kernel's, the payload, EXTRA files."""
+        with open(f"{self.tmp}/{self.host}-initrd", "wb") as out:
+            for path in (self.kernel.initrd,):
+                with open(path, "rb") as file:
+                    out.write(file.read())
+            out.write(payload)
+            out.write(extra)
+
+    def _cables(self):
+        """eth0 to the peer; eth1, on which tests talk, as well."""
+        args = []
+        for name in ("data", "control"):
+            if len(self.hosts) == 1:
+                # a cable with nobody at the other end: packets vanish
+                args += ["-netdev", f"dgram,id={name},local.type=unix,"
+                                    f"local.path={self.tmp}/{name},remote.type=unix,"
+                                    f"remote.path={self.tmp}/nobody"]
+            else:
+                server = "on" if self.host == "a" else "off"
+                args += ["-netdev", f"stream,id={name},server={server},"
+                                    f"addr.type=unix,addr.path={self.tmp}/{name}"]
+        return args
+
+    def _devices(self):
+        number = NUMBER[self.host]
+        nic = "virtio-net-pci,romfile=,netdev={},mac=52:54:00:{}:00:0{},host_mtu={}"
+        args = ["-device", "virtio-serial-pci,bus=pcie.0,addr=5,max_ports=8",
+                "-device", nic.format("control", "78", number, 1500) + ",bus=pcie.0,addr=6"]
+        args += pcie.tree(self.donors, nic.format("data", "77", number, 4400))
+        ports = ["out", "ctl"]
+        for i, name in enumerate(ports):
+            args += ["-chardev", f"socket,id={name},path={self.sock(name)}",
+                     "-device", f"virtserialport,nr={i + 1},chardev={name},name=srnic.{name}"]
+        if self.interactive:
+            args += ["-chardev", "stdio,id=tty,signal=off",
+                     "-device", "virtconsole,nr=0,chardev=tty"]
+        args += ["-chardev", f"socket,id=console,path={self.sock('console')}",
+                 "-serial", "chardev:console",
+                 "-chardev", f"socket,id=monitor,path={self.sock('monitor')},server=on,wait=off",
+                 "-mon", "chardev=monitor,mode=readline"]
+        return args
+
+    def _drives(self):
+        drives = [(f"{self.image}/root.img", True), (self.kernel.modules_image, True)]
+        drives += [(path, False) for path in self.options.disk]
+        args = []
+        for i, (path, throw_away) in enumerate(drives):
+            snapshot = "on,file.locking=off" if throw_away else "off"
+            args += ["-drive", f"if=none,id=drive{i},format=raw,file={path},snapshot={snapshot}",
+                     "-device", f"virtio-blk-pci,drive=drive{i},bus=pcie.0,addr={7 + i:#x}"]
+        args += ["-virtfs", f"local,path={TOP},mount_tag=srnic,security_model=none,"
+                            "readonly=on,multidevs=remap"]
+        return args
+
+    def command(self):
+        """The whole command line."""
+        opt = self.options
+        if opt.icount:
+            accel = ["-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off",
+                     "-cpu", "max,la57=off"]
+        elif have_kvm():
+            accel = ["-accel", "kvm", "-cpu", "host"]
+        else:
+            accel = ["-accel", "tcg,thread=multi", "-cpu", "max,la57=off"]
+        append = ["console=ttyS0", "loglevel=5", "panic=-1", "oops=panic", "tsc=nowatchdog",
+                  "nokaslr", "mitigations=off", "rcupdate.rcu_cpu_stall_timeout=120",
+                  "random.trust_cpu=on", "no_hash_pointers=0", "net.ifnames=0"]
+        if self.kernel.debug:
+            append += ["panic_on_warn=1", "hung_task_panic=0", "workqueue.watchdog_thresh=120",
+                       "sysctl.kernel.hung_task_timeout_secs=100"]
+        return ["qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none",
+                "-no-reboot", "-machine", "q35,usb=off", *accel,
+                "-smp", str(opt.cpus), "-m", opt.memory or ("2G" if self.kernel.debug else "1G"),
+                "-kernel", self.kernel.vmlinuz, "-initrd", f"{self.tmp}/{self.host}-initrd",
+                "-append", " ".join(append),
+                *self._cables(), *self._devices(), *self._drives()]
+
+    def start(self):
+        """Boot. Host b's cables need host a's ends."""
+        if self.host == "b":
+            for name in ("data", "control"):
+                for _ in range(500):
+                    if os.path.exists(f"{self.tmp}/{name}"):
+                        break
+                    time.sleep(0.01)
+        with open(f"{self.tmp}/{self.host}-qemu.log", "wb") as log:
+            try:
+                self.process = subprocess.Popen(  # pylint: disable=consider-using-with
+                    self.command(), stderr=log, preexec_fn=_die_with_parent,
+                    stdin=None if self.interactive else subprocess.DEVNULL,
+                    stdout=None if self.interactive else log)
+            except FileNotFoundError as error:
+                raise VmError("no qemu-system-x86_64: scripts/setup installs it") from error
+        if self.interactive:
+            # QEMU reads the terminal: it must be in its foreground
+            _foreground(self.process.pid)
+
+    def complaint(self):
+        """What QEMU itself had to say."""
+        with open(f"{self.tmp}/{self.host}-qemu.log", encoding="utf-8", errors="replace") as file:
+            return file.read().strip()
+
+    def stop(self):
+        """End the guest; its file-backed memory is in its files already."""
+        if self.process and self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(5)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+
+
+def _foreground(pgid):
+    if os.isatty(0):
+        old = signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+        os.tcsetpgrp(0, pgid)
+        signal.signal(signal.SIGTTOU, old)
