@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * struct srnic_qp and its two halves.
+ *
+ * The send half (struct srnic_sq) is the requester: it sends requests and
+ * takes their responses. The receive half (struct srnic_rq) is the responder:
+ * it takes requests and sends responses. They share nothing that changes while
+ * packets flow, so each has one lock and neither is ever taken under the other.
+ *
+ * Lock order: qp->modify (mutex), then sq.lock or rq.lock, then (as a leaf) the
+ * lock of an SRQ or a CQ. The network's transmit path runs under sq.lock or
+ * rq.lock. Completion and event handlers run under none of them: what has to be
+ * called is noted (sq.wake, rq.wake, qp->events) and called after unlocking.
+ *
+ * A QP leaves the state RTS for ERR from either half: qp->state is written by
+ * whoever finds the error; the other half notices at its next turn, which the
+ * work item brings about (srnic_qp_error()).
+ */
+#ifndef SRNIC_QP_TYPES_H
+#define SRNIC_QP_TYPES_H
+
+/**
+ * struct srnic_swqe - a send work request, in kernel memory
+ * @wr_id: for the completion
+ * @length: payload bytes in all
+ * @first_psn: PSN of its first packet, once @started
+ * @last_psn: PSN of its last packet or response
+ * @opcode: enum ib_wr_opcode
+ * @kind: enum srnic_op_kind
+ * @flags: IB_SEND_*
+ * @nsge: entries in @sge; 0 with IB_SEND_INLINE
+ * @status: IB_WC_SUCCESS, or what it will be completed with instead of being
+ *	sent (on)
+ * @started: PSNs are assigned
+ * @done: all responses of a READ or an atomic have come
+ * @imm: immediate data, as on the wire
+ * @inv_rkey: key to be invalidated at the peer
+ * @rkey: remote key
+ * @raddr: remote address
+ * @compare_add: compare-and-swap: compared with; fetch-and-add: added
+ * @swap: compare-and-swap: written
+ * @av: UD: where to, a reference
+ * @ud_qpn: UD: to whom
+ * @ud_qkey: UD
+ * @why: the reason of a key refusal (enum srnic_key_reason)
+ * @sge: local memory, or
+ * @data: inline payload
+ */
+struct srnic_swqe {
+	u64 wr_id;
+	u32 length;
+	u32 first_psn;
+	u32 last_psn;
+	u8 opcode;
+	u8 kind;
+	u8 flags;
+	u8 nsge;
+	u8 status;
+	u8 why;
+	bool started;
+	bool done;
+	__be32 imm;
+	u32 inv_rkey;
+	u32 rkey;
+	u64 raddr;
+	union {
+		struct {
+			u64 compare_add;
+			u64 swap;
+		};
+		struct {
+			struct srnic_av *av;
+			u32 ud_qpn;
+			u32 ud_qkey;
+		};
+	};
+	union {
+		DECLARE_FLEX_ARRAY(struct ib_sge, sge);
+		DECLARE_FLEX_ARRAY(u8, data);
+	};
+};
+
+/**
+ * struct srnic_sq - the requester
+ *
+ * WQEs cons..prod live in @wqes: [cons, next) are sent, or partly, and not
+ * completed; @next is being sent, at PSN @psn; the rest waits. PSNs: @una is
+ * the oldest that the peer hasn't acknowledged, @max_psn the first never used.
+ * A retry moves @next and @psn back, nothing else.
+ */
+struct srnic_sq {
+	/* Protects all of this structure, and the QP's @av, for the requester. */
+	spinlock_t lock;
+	bool wake;		/* call srnic_cq_wake() after unlocking */
+	bool all_signaled;
+	bool waiting;		/* for @wait: RNR, or the netdev's full queue */
+	bool implied_nak;	/* for the gap at @una a retry has been made */
+	bool probed;		/* for the stall at @next an ack was asked for */
+	bool draining;		/* SQD: tell when drained */
+	u32 prod;
+	u32 next;
+	u32 cons;
+	u32 psn;
+	u32 max_psn;
+	u32 una;
+	u32 since_ackreq;	/* packets since the last one with AckReq */
+	u8 timeout;		/* IBTA code, 0: none */
+	u8 retry_cnt;
+	u8 rnr_retry;
+	u8 retries;		/* left, of each kind */
+	u8 rnr_retries;
+	unsigned long deadline;	/* jiffies when @una counts as lost */
+	struct timer_list timer;
+	struct hrtimer wait;
+	/* outstanding READ and atomic requests: their last PSNs, oldest first */
+	u32 rd_head;
+	u32 rd_tail;
+	u8 max_rd;
+	u32 *rd_end;		/* SRNIC_MAX_RD_ATOMIC entries */
+	/* never changed after creation */
+	struct srnic_ring ring;	/* a program's; without hdr for kernel users */
+	void *wqes;
+	u32 depth;
+	u32 stride;
+	u32 max_sge;
+	u32 max_inline;
+};
+
+/**
+ * struct srnic_res - what a repeated READ or atomic request needs
+ * @kind: SRNIC_OP_READ, _CMP_SWAP, _FETCH_ADD; SRNIC_OP_NONE: unused
+ * @first_psn: of the request
+ * @last_psn: of its last response
+ * @va: READ: remote address
+ * @rkey: READ: key
+ * @len: READ: bytes
+ * @orig: atomic: the value before
+ */
+struct srnic_res {
+	u8 kind;
+	u32 first_psn;
+	u32 last_psn;
+	u64 va;
+	u32 rkey;
+	u32 len;
+	u64 orig;
+};
+
+/**
+ * struct srnic_job - responses to be sent, READ data or an atomic's result
+ * @kind: as in struct srnic_res
+ * @fresh: the next packet is the first of this answer
+ * @psn: of the next packet
+ * @va: READ: address of the next packet's data
+ * @rkey: READ: key
+ * @left: READ: bytes
+ * @orig: atomic: the value before
+ */
+struct srnic_job {
+	u8 kind;
+	bool fresh;
+	u32 psn;
+	u64 va;
+	u32 rkey;
+	u32 left;
+	u64 orig;
+};
+
+/* Two rounds of the deepest replay ring: fresh requests and repeated ones. */
+#define SRNIC_MAX_JOBS	(2 * SRNIC_MAX_RD_ATOMIC)
+
+/**
+ * struct srnic_recv - a receive work request, in kernel memory
+ * @wr_id: for the completion
+ * @length: bytes of room in all
+ * @nsge: entries in @sge
+ * @valid: there is one
+ * @bad: it makes no sense; the message that meets it fails
+ * @sge: local memory
+ */
+struct srnic_recv {
+	u64 wr_id;
+	u64 length;
+	u32 nsge;
+	bool valid;
+	bool bad;
+	struct ib_sge sge[SRNIC_MAX_SGE];
+};
+
+/**
+ * struct srnic_rq - the responder
+ *
+ * Requests are executed when they arrive. What answers them, READ data and
+ * results of atomics, waits in @jobs in PSN order; an ACK or NAK leaves when
+ * no job is before it.
+ */
+struct srnic_rq {
+	/* Protects all of this structure, and the QP's @av, for the responder. */
+	spinlock_t lock;
+	bool wake;		/* call srnic_cq_wake() after unlocking */
+	bool waiting;		/* for @wait: the netdev's queue was full */
+	bool nak_sent;		/* for the gap at @epsn */
+	bool comm_est;		/* told the user of the first packet */
+	bool ack_due;
+	bool nak_due;		/* @nak_syndrome for @nak_psn */
+	bool fatal;		/* after that NAK the QP is in error */
+	u8 nak_syndrome;
+	u8 min_rnr_timer;
+	u8 max_rd;		/* size of @res in use */
+	u8 msg;			/* enum srnic_op_kind of the message in progress */
+	u32 nak_psn;
+	u32 epsn;		/* next PSN expected */
+	u32 msn;		/* messages completed */
+	u32 msg_len;		/* bytes of this message so far */
+	u64 va;			/* WRITE in progress */
+	u32 rkey;
+	u32 dmalen;
+	struct srnic_recv recv;	/* SEND in progress, or taken and not yet used */
+	u32 res_next;
+	struct srnic_res *res;	/* SRNIC_MAX_RD_ATOMIC entries */
+	u32 job_head;
+	u32 job_tail;
+	struct srnic_job *jobs;	/* SRNIC_MAX_JOBS entries */
+	struct hrtimer wait;
+	/* never changed after creation */
+	struct srnic_ring ring;
+	u32 max_sge;
+};
+
+/**
+ * struct srnic_qp - a queue pair
+ * @ibqp: the core's part
+ * @tp: the device's transport
+ * @pdn: protection domain in the key table
+ * @state: enum ib_qp_state. Written under @modify, and by srnic_qp_error();
+ *	read anywhere.
+ * @av: RC: the peer. Written with both sq.lock and rq.lock held one after the
+ *	other and the QP unable to send; RCU.
+ * @work: runs both halves in a softirq: what exceeds a budget, what waited,
+ *	and the flush after an error
+ * @events: IB_EVENT_* bits that the work item has to report
+ * @modify: serialises modify, query and destroy
+ */
+struct srnic_qp {
+	struct ib_qp ibqp;
+	struct srnic_tp *tp;
+	u32 pdn;
+	u8 type;		/* SRNIC_QPT_* */
+	u8 state;
+	bool user;
+	/* constant while packets flow */
+	u32 qpn;
+	u32 dest_qpn;
+	u32 qkey;
+	u32 mtu;
+	u32 access;
+	struct srnic_av __rcu *av;
+
+	struct srnic_sq sq ____cacheline_aligned_in_smp;
+	struct srnic_rq rq ____cacheline_aligned_in_smp;
+
+	struct work_struct work;
+	unsigned long events;
+	struct mutex modify;
+	struct ib_qp_attr attr;	/* what query returns */
+};
+
+static inline struct srnic_qp *to_srnic_qp(struct ib_qp *ibqp)
+{
+	return container_of(ibqp, struct srnic_qp, ibqp);
+}
+
+static inline struct srnic_swqe *srnic_sq_at(const struct srnic_sq *sq, u32 idx)
+{
+	return sq->wqes + (size_t)(idx & (sq->depth - 1)) * sq->stride;
+}
+
+#endif /* SRNIC_QP_TYPES_H */
