@@ -61,6 +61,9 @@ int srnic_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 		.atomic_cap = IB_ATOMIC_HCA,
 		.max_pkeys = 1,
 		.local_ca_ack_delay = CA_ACK_DELAY,
+		/* of completions: nanoseconds of CLOCK_MONOTONIC_RAW */
+		.timestamp_mask = U64_MAX,
+		.hca_core_clock = USEC_PER_SEC,	/* in kHz */
 	};
 	return 0;
 }

@@ -55,6 +55,7 @@ void srnic_cq_destroy(struct srnic_cq *cq)
 
 static u32 cq_used(const struct srnic_cq *cq)
 {
+	/* pairs with the program's release: it has read before it freed */
 	u32 cons = cq->user ? smp_load_acquire(&cq->ring.hdr->cons) : cq->cons;
 
 	return cq->ring.idx - cons;
@@ -141,6 +142,7 @@ bool srnic_cq_push(struct srnic_cq *cq, const struct srnic_cqe *cqe,
 		if (!cq->user)
 			container_of(slot, struct kernel_cqe, c)->qp = qp;
 		cq->ring.idx++;
+		/* pairs with the program's acquire: the entry before the index */
 		smp_store_release(&cq->ring.hdr->prod, cq->ring.idx);
 
 		if (cq->notify & IB_CQ_NEXT_COMP ||

@@ -22,7 +22,7 @@ static inline struct srnic_cq *to_srnic_cq(struct ib_cq *ibcq)
 	return container_of(ibcq, struct srnic_cq, ibcq);
 }
 
-#define SRNIC_MAX_CQE	(1 << 20)
+#define SRNIC_MAX_CQE	BIT(20)
 
 int srnic_cq_create(struct srnic_cq *cq, struct ib_ucontext *uctx, u32 depth,
 		    struct srnic_ring_info *info);

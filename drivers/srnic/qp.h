@@ -33,13 +33,13 @@ struct srnic_tp {
 };
 
 /* What the device promises (ib_device_attr), and what QPs may ask for. */
-#define SRNIC_MAX_QP		(1 << 16)
+#define SRNIC_MAX_QP		BIT(16)
 #define SRNIC_MAX_QP_WR		16384
 #define SRNIC_MAX_SGE		32
 #define SRNIC_MAX_INLINE	1024
 #define SRNIC_MAX_RD_ATOMIC	128
-#define SRNIC_MAX_MSG		(1u << 31)
-#define SRNIC_MAX_AH		(1 << 20)
+#define SRNIC_MAX_MSG		BIT(31)
+#define SRNIC_MAX_AH		BIT(20)
 
 int srnic_tp_init(struct srnic_tp *tp, struct ib_device *ibdev,
 		  struct srnic_mpt *mpt, struct srnic_stats __percpu *stats);

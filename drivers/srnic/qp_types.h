@@ -261,7 +261,7 @@ struct srnic_qp {
 
 	struct work_struct work;
 	unsigned long events;
-	struct mutex modify;
+	struct mutex modify;	/* serialises modify, query and destroy */
 	struct ib_qp_attr attr;	/* what query returns */
 };
 

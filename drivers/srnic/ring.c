@@ -118,6 +118,7 @@ void srnic_ring_free(struct srnic_ring *ring)
  */
 u32 srnic_ring_pending(const struct srnic_ring *ring)
 {
+	/* pairs with the program's release: its entries before its index */
 	u32 n = smp_load_acquire(&ring->hdr->prod) - ring->idx;
 
 	return n <= ring->depth ? n : 0;

@@ -100,7 +100,7 @@ void srnic_rq_reset(struct srnic_qp *qp)
  * srnic_rq_unlock() - drop rq.lock, then wake who waits for completions
  * @qp: QP
  */
-void srnic_rq_unlock(struct srnic_qp *qp)
+void srnic_rq_unlock(struct srnic_qp *qp) __releases(&qp->rq.lock)
 {
 	bool wake = qp->rq.wake;
 
@@ -131,6 +131,7 @@ int srnic_rq_post(struct srnic_qp *qp, const struct ib_recv_wr *wr)
 	w->wr_id = wr->wr_id;
 	w->num_sge = wr->num_sge;
 	memcpy(w->sge, wr->sg_list, wr->num_sge * sizeof(*w->sge));
+	/* pairs with srnic_ring_pending(): the entry before the index */
 	smp_store_release(&ring->hdr->prod, prod + 1);
 	return 0;
 }
@@ -164,6 +165,7 @@ bool srnic_rq_take(struct srnic_qp *qp)
 		r->length += r->sge[i].length;
 	r->valid = true;
 	rq->ring.idx++;
+	/* pairs with the program's acquire: copied before it is free */
 	smp_store_release(&rq->ring.hdr->cons, rq->ring.idx);
 	return true;
 }
@@ -204,7 +206,7 @@ void srnic_rq_flush(struct srnic_qp *qp)
 
 	lockdep_assert_held(&rq->lock);
 	WRITE_ONCE(rq->ring.hdr->flags, SRNIC_RING_NEED_DOORBELL);
-	smp_mb();
+	smp_mb();	/* pairs with the program's: it posts, then looks */
 	while (srnic_rq_take(qp)) {
 		struct srnic_cqe cqe = {
 			.status = IB_WC_WR_FLUSH_ERR,

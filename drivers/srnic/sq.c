@@ -161,7 +161,7 @@ void srnic_sq_reset(struct srnic_qp *qp)
  * srnic_sq_unlock() - drop sq.lock, then wake who waits for completions
  * @qp: QP
  */
-void srnic_sq_unlock(struct srnic_qp *qp)
+void srnic_sq_unlock(struct srnic_qp *qp) __releases(&qp->sq.lock)
 {
 	bool wake = qp->sq.wake;
 
@@ -300,6 +300,7 @@ u32 srnic_sq_pull(struct srnic_qp *qp)
 	if (n) {
 		sq->prod += n;
 		sq->ring.idx += n;
+		/* pairs with the program's acquire: copied before it is free */
 		smp_store_release(&sq->ring.hdr->cons, sq->ring.idx);
 	}
 	return n;

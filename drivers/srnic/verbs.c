@@ -172,7 +172,8 @@ static int srnic_create_cq(struct ib_cq *ibcq,
 	struct srnic_create_cq_resp resp = {};
 	int err;
 
-	if (attr->flags)
+	/* Every completion has a time stamp. */
+	if (attr->flags & ~IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION)
 		return -EOPNOTSUPP;
 	if (udata && udata->outlen < sizeof(resp))
 		return -EINVAL;
