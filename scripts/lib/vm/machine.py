@@ -112,7 +112,7 @@ class Machine:
             accel = ["-accel", "tcg,thread=multi", "-cpu", "max,la57=off"]
         append = ["console=ttyS0", "loglevel=5", "panic=-1", "oops=panic", "tsc=nowatchdog",
                   "nokaslr", "mitigations=off", "rcupdate.rcu_cpu_stall_timeout=120",
-                  "random.trust_cpu=on", "no_hash_pointers=0", "net.ifnames=0"]
+                  "random.trust_cpu=on", "net.ifnames=0"]
         if self.kernel.debug:
             append += ["panic_on_warn=1", "hung_task_panic=0", "workqueue.watchdog_thresh=120",
                        "sysctl.kernel.hung_task_timeout_secs=100"]

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: GPL-2.0
+# Donors.
+#
+#   donor_bdf KIND [N]     the PCI address of the N-th (default 0) bar, pmr
+#                          (any nvme: cmb as well), testdev or edu
+#   bind_to DRIVER BDF     bind a PCI function to a driver by driver_override
+#   donate_bar [N]         p2pmem and p2pmem_bar loaded, the N-th bar bound;
+#                          prints the /dev/p2pmem* that appeared
+# shellcheck shell=bash
+
+donor_bdf()
+{
+	local id
+
+	case $1 in
+	bar)		id=1af4:1110 ;;
+	pmr|cmb|nvme)	id=1b36:0010 ;;
+	testdev)	id=1b36:0005 ;;
+	edu)		id=1234:11e8 ;;
+	*)		return 1 ;;
+	esac
+	lspci -Dn -d "$id" | awk -v n="${2:-0}" 'NR == n + 1 { print $1; found = 1 }
+		END { exit !found }'
+}
+
+bind_to()
+{
+	local dev=/sys/bus/pci/devices/$2
+
+	[ ! -e "$dev/driver" ] || echo "$2" >"$dev/driver/unbind"
+	echo "$1" >"$dev/driver_override" &&
+		echo "$2" >"/sys/bus/pci/drivers/$1/bind"
+}
+
+donate_bar()
+{
+	local bdf before
+
+	modprobe p2pmem && modprobe p2pmem_bar && bdf=$(donor_bdf bar "${1:-0}") || return
+	before=$(ls /dev/p2pmem* 2>/dev/null)
+	bind_to p2pmem_bar "$bdf" || return
+	wait_for 5 _new_p2pmem "$before"
+}
+
+_new_p2pmem()
+{
+	# shellcheck disable=SC2012 # names of our own making
+	ls /dev/p2pmem* 2>/dev/null | grep -vxF "${1:-none}" | head -n 1 | grep .
+}

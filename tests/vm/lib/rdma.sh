@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: GPL-2.0
+# RDMA links and perftest.
+#
+#   rdma_up TYPE [DEV]     modprobe, rdma link add DEV (default: TYPE0) on eth0
+#   gid_index DEV IP       the index of IP's RoCE v2 GID
+#   counter DEV NAME       a value of "rdma statistic"
+#   perf TOOL [COMMON...] [: SERVER...] [: CLIENT...]
+#                          TOOL on b as the server, on a as the client; output
+#                          of both; fails if one of them does. For other
+#                          devices than srnic0: DEV_A, DEV_B; PERF_TIMEOUT (60)
+# shellcheck shell=bash
+
+rdma_up()
+{
+	local type=$1 dev=${2:-${1}0} module
+
+	case $type in
+	rxe)	module=rdma_rxe ;;
+	*)	module=$type ;;
+	esac
+	modprobe "$module" && modprobe ib_uverbs && modprobe rdma_ucm 2>/dev/null
+	rdma link add "$dev" type "$type" netdev eth0
+}
+
+# An address as the kernel prints a GID: 8 groups of 4 digits.
+_as_gid()
+{
+	local ip=$1 a b c d left right
+
+	if [[ $ip != *:* ]]; then
+		IFS=. read -r a b c d <<<"$ip"
+		printf '0000:0000:0000:0000:0000:ffff:%02x%02x:%02x%02x' "$a" "$b" "$c" "$d"
+		return
+	fi
+	IFS=: read -ra left <<<"${ip%%::*}"
+	[[ $ip != *::* ]] || IFS=: read -ra right <<<"${ip#*::}"
+	while [ $((${#left[@]} + ${#right[@]})) -lt 8 ]; do
+		left+=(0)
+	done
+	printf '%04x:' "${left[@]/#/0x}" "${right[@]/#/0x}" | sed 's/:$//'
+}
+
+gid_index()
+{
+	local dir=/sys/class/infiniband/$1/ports/1 want i gid type
+
+	want=$(_as_gid "$2")
+	# rxe has 1024 of them: no process for each
+	for i in "$dir"/gids/*; do
+		read -r gid <"$i" || continue
+		[ "$gid" = "$want" ] || continue
+		i=${i##*/}
+		read -r type 2>/dev/null <"$dir/gid_attrs/types/$i" || continue
+		[ "$type" = "RoCE v2" ] && echo "$i" && return
+	done
+	return 1
+}
+
+counter()
+{
+	cat "/sys/class/infiniband/$1/ports/1/hw_counters/$2"
+}
+
+_perf_port=18515
+
+perf()
+{
+	local tool=$1 part=0 i port limit=${PERF_TIMEOUT:-60} server status=0
+	local common=() args_b=() args_a=()
+
+	shift
+	for i in "$@"; do
+		[ "$i" != : ] || { part=$((part + 1)); continue; }
+		case $part in
+		0)	common+=("$i") ;;
+		1)	args_b+=("$i") ;;
+		2)	args_a+=("$i") ;;
+		esac
+	done
+	# a port of its own for each run: the last one's may linger
+	port=$_perf_port
+	_perf_port=$((port + 1))
+	on_b timeout "$limit" "$tool" -d "${DEV_B:-srnic0}" -p "$port" -F \
+		"${common[*]}" "${args_b[*]}" >"/tmp/perf.$port" 2>&1 &
+	server=$!
+	if on_b wait_listen "$port" 10; then
+		timeout "$limit" "$tool" -d "${DEV_A:-srnic0}" -p "$port" -F \
+			"${common[@]}" "${args_a[@]}" "${PERF_PEER:-$PEER_IP}" 2>&1 || status=$?
+	else
+		echo "$tool: the server does not listen"
+		kill "$server" 2>/dev/null
+		status=1
+	fi
+	if [ $status -ne 0 ]; then
+		# its client is gone: no need to wait for its timeout
+		on_b "pkill -f '$tool .*-p $port '"
+	fi
+	wait "$server" || { i=$?; [ $status -ne 0 ] || status=$i; }
+	if [ $status -ne 0 ]; then
+		echo "--- status $status; the server on b said:"
+		tail -n 30 "/tmp/perf.$port"
+	fi
+	return $status
+}

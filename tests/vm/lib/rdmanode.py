@@ -1,0 +1,336 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Both ends of a verbs test in one program.
+
+A Node is an RDMA device with named objects on it: memories, registrations,
+queue pairs. serve() offers a Node to another host, Remote is its stand-in
+there, with the same methods. So a test is written as one straight story about
+two Nodes, and runs in either direction.
+"""
+
+import ctypes
+import json
+import os
+import pickle
+import socket
+import struct
+import subprocess
+import time
+
+from pyverbs.addr import AHAttr, GlobalRoute
+from pyverbs.cq import CQ
+from pyverbs.device import Context
+from pyverbs.mr import MR
+from pyverbs.pd import PD
+from pyverbs.pyverbs_error import PyverbsRDMAError
+from pyverbs.qp import QP, QPAttr, QPCap, QPInitAttr
+from pyverbs.wr import SGE, RecvWR, SendWR
+import pyverbs.enums as e
+
+PORT = 7788
+PAGE = 4096
+
+libc = ctypes.CDLL(None, use_errno=True)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int,
+                      ctypes.c_int, ctypes.c_int, ctypes.c_long]
+libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+
+PROT_RW = 3
+MAP_SHARED, MAP_PRIVATE, MAP_ANONYMOUS = 1, 2, 0x20
+
+LOCAL = e.IBV_ACCESS_LOCAL_WRITE
+WRITE = e.IBV_ACCESS_REMOTE_WRITE
+READ = e.IBV_ACCESS_REMOTE_READ
+ATOMIC = e.IBV_ACCESS_REMOTE_ATOMIC
+ALL = LOCAL | WRITE | READ | ATOMIC
+
+OPS = {
+    "SEND": e.IBV_WR_SEND,
+    "SEND_IMM": e.IBV_WR_SEND_WITH_IMM,
+    "WRITE": e.IBV_WR_RDMA_WRITE,
+    "WRITE_IMM": e.IBV_WR_RDMA_WRITE_WITH_IMM,
+    "READ": e.IBV_WR_RDMA_READ,
+    "CAS": e.IBV_WR_ATOMIC_CMP_AND_SWP,
+    "ADD": e.IBV_WR_ATOMIC_FETCH_AND_ADD,
+}
+
+STATUS = {getattr(e, name): name[7:] for name in dir(e)
+          if name.startswith("IBV_WC_") and name.endswith(("_ERR", "_SUCCESS"))}
+
+
+class NodeError(Exception):
+    """A call failed; errno says how."""
+
+    def __init__(self, text, errno=0):
+        super().__init__(text)
+        self.errno = errno
+
+
+class Memory:
+    """A shared or anonymous mapping."""
+
+    def __init__(self, size, path=None):
+        self.size = size
+        fd, flags = -1, MAP_PRIVATE | MAP_ANONYMOUS
+        if path:
+            fd, flags = os.open(path, os.O_RDWR), MAP_SHARED
+        self.addr = libc.mmap(None, size, PROT_RW, flags, fd, 0)
+        error = ctypes.get_errno()
+        if path:
+            os.close(fd)
+        if self.addr == ctypes.c_void_p(-1).value:
+            raise OSError(error, os.strerror(error), path)
+
+    def close(self):
+        libc.munmap(self.addr, self.size)
+
+
+class Node:
+    """An RDMA device of this host and the named objects on it."""
+
+    def __init__(self, dev, ip, path=None):
+        """dev: its name; ip: of the GID to use; path: where memory is from."""
+        self.dev, self.ip, self.path = dev, ip, path
+        self.ctx = Context(name=dev)
+        self.gid_index = self._find_gid()
+        self.mems, self.mrs, self.pds, self.qps = {}, {}, {}, {}
+        self.pds["pd"] = PD(self.ctx)
+
+    def _find_gid(self):
+        # IPv4 addresses are mapped: ::ffff:a.b.c.d
+        low = int.from_bytes(b"\0\0\xff\xff" + socket.inet_aton(self.ip), "little")
+        for entry in self.ctx.query_gid_table(256):
+            if (entry.gid_type == e.IBV_GID_TYPE_ROCE_V2 and
+                    entry.gid_interface_id == low and not entry.gid_subnet_prefix):
+                return entry.gid_index
+        raise NodeError(f"{self.dev} has no RoCEv2 GID for {self.ip}")
+
+    def info(self):
+        port = self.ctx.query_port(1)
+        return {"mtu": port.active_mtu, "dev": self.dev, "ip": self.ip}
+
+    # memory
+
+    def mem(self, name, size, path=""):
+        """Map memory: from 'path', or from the node's own choice of place."""
+        memory = Memory(size, self.path if path == "" else path)
+        self.mems[name] = memory
+        return memory.addr
+
+    def unmap(self, name):
+        self.mems.pop(name).close()
+
+    def fill(self, name, data, offset=0):
+        assert offset + len(data) <= self.mems[name].size
+        ctypes.memmove(self.mems[name].addr + offset, data, len(data))
+
+    def look(self, name, length=None, offset=0):
+        if length is None:
+            length = self.mems[name].size - offset
+        return ctypes.string_at(self.mems[name].addr + offset, length)
+
+    # verbs objects
+
+    def pd(self, name):
+        self.pds[name] = PD(self.ctx)
+
+    def reg(self, name, mem, access=ALL, pd="pd", offset=0, length=None):
+        """Register (part of) a memory: (address, lkey, rkey)."""
+        memory = self.mems[mem]
+        if length is None:
+            length = memory.size - offset
+        mr = MR(self.pds[pd], length, access, address=memory.addr + offset)
+        self.mrs[name] = mr
+        return memory.addr + offset, mr.lkey, mr.rkey
+
+    def dereg(self, name):
+        """Deregister; returns how many seconds it took."""
+        start = time.monotonic()
+        self.mrs.pop(name).close()
+        return time.monotonic() - start
+
+    def qp(self, name, pd="pd", depth=64, sge=8):
+        """Make an RC QP and its two CQs: what the peer must know of it."""
+        send, recv = CQ(self.ctx, depth * 2), CQ(self.ctx, depth * 2)
+        cap = QPCap(max_send_wr=depth, max_recv_wr=depth, max_send_sge=sge,
+                    max_recv_sge=sge)
+        init = QPInitAttr(qp_type=e.IBV_QPT_RC, scq=send, rcq=recv, cap=cap)
+        qp = QP(self.pds[pd], init, QPAttr())
+        self.qps[name] = (qp, send, recv)
+        psn = int.from_bytes(os.urandom(3), "big")
+        return {"qpn": qp.qp_num, "psn": psn, "ip": self.ip}
+
+    def connect(self, name, mine, peer, mtu, access=WRITE | READ | ATOMIC,
+                timeout=14, retry=7):
+        """Bring a QP to RTS. mine, peer: what qp() returned on each side."""
+        qp = self.qps[name][0]
+        attr = QPAttr(port_num=1)
+        attr.qp_access_flags = access
+        qp.to_init(attr)
+        attr.path_mtu = mtu
+        attr.dest_qp_num, attr.rq_psn = peer["qpn"], peer["psn"]
+        attr.max_dest_rd_atomic = attr.max_rd_atomic = 8
+        attr.min_rnr_timer = 12		# 0.64 ms
+        route = GlobalRoute(dgid="::ffff:" + peer["ip"],
+                            sgid_index=self.gid_index, hop_limit=64)
+        attr.ah_attr = AHAttr(gr=route, is_global=1, port_num=1)
+        qp.to_rtr(attr)
+        attr.timeout, attr.retry_cnt, attr.rnr_retry = timeout, retry, 7
+        attr.sq_psn = mine["psn"]
+        qp.to_rts(attr)
+
+    def state(self, name):
+        return self.qps[name][0].query(e.IBV_QP_STATE)[0].qp_state
+
+    def destroy(self, name):
+        for thing in self.qps.pop(name):
+            thing.close()
+
+    # work requests; sges are (address, length, lkey)
+
+    def post(self, name, op, sges, *, addr=0, rkey=0, imm=0, wr_id=0,
+             add=0, swap=0):
+        wr = SendWR(wr_id, OPS[op], len(sges), imm, [SGE(*s) for s in sges])
+        if op in ("CAS", "ADD"):
+            wr.set_wr_atomic(rkey, addr, add, swap)
+        elif "SEND" not in op:
+            wr.set_wr_rdma(rkey, addr)
+        self.qps[name][0].post_send(wr)
+
+    def recv(self, name, sges, wr_id=0):
+        self.qps[name][0].post_recv(RecvWR(wr_id, len(sges), [SGE(*s) for s in sges]))
+
+    def _poll(self, cq, count, timeout):
+        found, end = [], time.monotonic() + timeout
+        while len(found) < count:
+            done, wcs = cq.poll(count - len(found))
+            found += [{"id": wc.wr_id, "status": STATUS.get(wc.status, wc.status),
+                       "opcode": wc.opcode, "len": wc.byte_len,
+                       "imm": wc.imm_data, "flags": wc.wc_flags,
+                       "vendor": wc.vendor_err} for wc in wcs]
+            if not done:
+                if time.monotonic() > end:
+                    break
+                time.sleep(0.0002)
+        return found
+
+    def sent(self, name, count=1, timeout=20):
+        """Completions of the SQ, fewer than 'count' after a timeout."""
+        return self._poll(self.qps[name][1], count, timeout)
+
+    def received(self, name, count=1, timeout=20):
+        """Completions of the RQ, fewer than 'count' after a timeout."""
+        return self._poll(self.qps[name][2], count, timeout)
+
+    # many at once, so that the other end's turn-around doesn't count
+
+    def burst(self, posts):
+        """A list of argument lists for post()."""
+        for args, kwargs in posts:
+            self.post(*args, **kwargs)
+
+    def drain(self, names, count, timeout=60):
+        """'count' send completions of each of these QPs."""
+        return {name: self.sent(name, count, timeout) for name in names}
+
+    # the rest of the host
+
+    def counters(self):
+        done = subprocess.run(["rdma", "-j", "statistic", "show", "link",
+                               f"{self.dev}/1"], capture_output=True, check=False)
+        try:
+            rows = json.loads(done.stdout or b"[]")
+        except ValueError:
+            rows = []
+        return {key: value for row in rows for key, value in row.items()
+                if isinstance(value, int)}
+
+    def shell(self, command):
+        """Run a command: (status, output)."""
+        done = subprocess.run(command, shell=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, check=False)
+        return done.returncode, done.stdout
+
+    def sleep(self, seconds):
+        time.sleep(seconds)
+
+
+def _send(sock, thing):
+    data = pickle.dumps(thing)
+    sock.sendall(struct.pack("<Q", len(data)) + data)
+
+
+def _receive(sock):
+    def exactly(count):
+        parts = []
+        while count:
+            part = sock.recv(min(count, 1 << 20))
+            if not part:
+                raise EOFError
+            parts.append(part)
+            count -= len(part)
+        return b"".join(parts)
+    return pickle.loads(exactly(struct.unpack("<Q", exactly(8))[0]))
+
+
+def serve(node, bind):
+    """Do what one Remote asks until it goes away."""
+    with socket.create_server((bind, PORT)) as listener:
+        sock, _ = listener.accept()
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    while True:
+        try:
+            name, args, kwargs = _receive(sock)
+        except (EOFError, ConnectionError):
+            return
+        try:
+            answer = (True, getattr(node, name)(*args, **kwargs))
+        except PyverbsRDMAError as error:
+            answer = (False, (f"{name}: {error}", error.error_code))
+        except Exception as error:	# pylint: disable=broad-except
+            answer = (False, (f"{name}: {type(error).__name__}: {error}",
+                              getattr(error, "errno", 0) or 0))
+        _send(sock, answer)
+
+
+class Remote:
+    """The Node that serve() offers on another host."""
+
+    def __init__(self, host, patience=60):
+        end = time.monotonic() + patience
+        while True:
+            try:
+                self._sock = socket.create_connection((host, PORT), 5)
+                break
+            except OSError:
+                if time.monotonic() > end:
+                    raise
+                time.sleep(0.2)
+        self._sock.settimeout(180)
+        self._sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def __getattr__(self, name):
+        def call(*args, **kwargs):
+            _send(self._sock, (name, args, kwargs))
+            good, answer = _receive(self._sock)
+            if not good:
+                raise NodeError(*answer)
+            return answer
+        return call
+
+
+def pair(left, right, name, **options):
+    """Two connected QPs of the same name; returns what qp() returned."""
+    keys = {"pd": "pd", "left_pd": None, "right_pd": None, "depth": 64, "sge": 8}
+    made = {key: options.pop(key, value) for key, value in keys.items()}
+    mtu = min(left.info()["mtu"], right.info()["mtu"])
+    one = left.qp(name, made["left_pd"] or made["pd"], made["depth"], made["sge"])
+    two = right.qp(name, made["right_pd"] or made["pd"], made["depth"], made["sge"])
+    left.connect(name, one, two, mtu, **options)
+    right.connect(name, two, one, mtu, **options)
+    return one, two
+
+
+def unpair(left, right, name):
+    left.destroy(name)
+    right.destroy(name)

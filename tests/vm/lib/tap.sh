@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: GPL-2.0
+# Test results as TAP.
+#
+#   ok "what holds" CMD...          CMD succeeds; its output is shown if not
+#   fails "what is refused" CMD...  CMD fails, and not by a signal
+#   is "what" GOT WANTED            equal strings
+#   like "what" GOT REGEX           GOT matches (extended regex)
+#   num "what" GOT OP WANTED        -eq -ne -lt -le -gt -ge
+#   pass "what"; fail "what"        decided elsewhere
+#   skip "what" "why"               one test that can't run here
+#   diag TEXT                       a comment
+#   bail TEXT                       give up, the whole file fails
+#   done_testing                    at the end: prints the plan, and exits
+# shellcheck shell=bash
+tap_count=0
+tap_failed=0
+
+_result()
+{
+	local verdict=$1 what=$2
+
+	tap_count=$((tap_count + 1))
+	[ "$verdict" = ok ] || tap_failed=$((tap_failed + 1))
+	printf '%s %d - %s\n' "$verdict" "$tap_count" "${what//#/ no. }"
+	[ "$verdict" = ok ]
+}
+
+pass() { _result ok "$1"; }
+fail() { _result "not ok" "$1"; return 1; }
+
+diag()
+{
+	printf '%s\n' "$*" | sed 's/^/# /'
+}
+
+ok()
+{
+	local what=$1 status=0 out
+
+	shift
+	out=$("$@" 2>&1 </dev/null) || status=$?
+	if [ $status -eq 0 ]; then
+		pass "$what"
+	else
+		fail "$what" || :
+		diag "status $status from: $*"
+		diag "$(tail -n 40 <<<"$out")"
+		return 1
+	fi
+}
+
+run_ok() { ok "$@"; }
+
+fails()
+{
+	local what=$1 status=0 out
+
+	shift
+	out=$("$@" 2>&1 </dev/null) || status=$?
+	if [ $status -gt 0 ] && [ $status -lt 124 ]; then
+		pass "$what"
+	else
+		fail "$what" || :
+		diag "status $status, not a refusal, from: $*"
+		diag "$(tail -n 40 <<<"$out")"
+		return 1
+	fi
+}
+
+is()
+{
+	[ "$2" = "$3" ] && pass "$1" && return
+	fail "$1" || :
+	diag "got:    $2"
+	diag "wanted: $3"
+	return 1
+}
+
+like()
+{
+	[[ $2 =~ $3 ]] && pass "$1" && return
+	fail "$1" || :
+	diag "got:            $2"
+	diag "does not match: $3"
+	return 1
+}
+
+num()
+{
+	[ "$2" "$3" "$4" ] 2>/dev/null && pass "$1" && return
+	fail "$1" || :
+	diag "is not true: $2 $3 $4"
+	return 1
+}
+
+skip()
+{
+	tap_count=$((tap_count + 1))
+	printf 'ok %d - %s # SKIP %s\n' "$tap_count" "$1" "$2"
+}
+
+bail()
+{
+	printf 'Bail out! %s\n' "$*"
+	exit 1
+}
+
+done_testing()
+{
+	printf '1..%d\n' "$tap_count"
+	[ "$tap_failed" -eq 0 ]
+	exit
+}
