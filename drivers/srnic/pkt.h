@@ -76,8 +76,25 @@ int srnic_pkt_parse(struct srnic_pkt *pkt, const void *hdr, size_t avail,
 /**
  * struct srnic_pkt_out - what a packet to be sent says
  *
- * Fields as in struct srnic_pkt; which of them count is decided by the
- * opcode. @len is the payload's length, from which the pad count follows.
+ * @opcode: BTH opcode; decides which of the fields below count
+ * @ackreq: BTH A bit
+ * @solicited: BTH SE bit
+ * @pkey: BTH P_Key
+ * @qpn: BTH destination QP
+ * @psn: BTH PSN
+ * @va: RETH or AtomicETH address
+ * @rkey: RETH or AtomicETH key
+ * @dmalen: RETH length
+ * @swap_add: AtomicETH
+ * @compare: AtomicETH
+ * @orig: AtomicAckETH: the value before
+ * @qkey: DETH
+ * @src_qpn: DETH
+ * @syndrome: AETH
+ * @msn: AETH
+ * @imm: ImmDt, as on the wire
+ * @inv_rkey: IETH
+ * @len: payload bytes, from which the pad count follows
  */
 struct srnic_pkt_out {
 	u8 opcode;
