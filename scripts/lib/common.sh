@@ -10,6 +10,7 @@
 srnic_top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 srnic_cache=${XDG_CACHE_HOME:-$HOME/.cache}/srnic
 # One clone of the repository, one set of build directories.
+# shellcheck disable=SC2034 # for those who source this
 srnic_tree=$srnic_cache/trees/$(printf '%s' "$srnic_top" | sha256sum | cut -c1-12)
 # tools that only root's PATH has: mke2fs, depmod, modprobe
 PATH=$PATH:/usr/sbin:/sbin

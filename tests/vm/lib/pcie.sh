@@ -44,6 +44,6 @@ donate_bar()
 
 _new_p2pmem()
 {
-	# shellcheck disable=SC2012 # names of our own making
+	# shellcheck disable=SC2010,SC2012 # names of our own making
 	ls /dev/p2pmem* 2>/dev/null | grep -vxF "${1:-none}" | head -n 1 | grep .
 }

@@ -16,7 +16,7 @@ import struct
 import subprocess
 import time
 
-from pyverbs.addr import AHAttr, GlobalRoute
+from pyverbs.addr import GID, AHAttr, GlobalRoute
 from pyverbs.cq import CQ
 from pyverbs.device import Context
 from pyverbs.mr import MR
@@ -171,8 +171,10 @@ class Node:
         attr.dest_qp_num, attr.rq_psn = peer["qpn"], peer["psn"]
         attr.max_dest_rd_atomic = attr.max_rd_atomic = 8
         attr.min_rnr_timer = 12		# 0.64 ms
-        route = GlobalRoute(dgid="::ffff:" + peer["ip"],
-                            sgid_index=self.gid_index, hop_limit=64)
+        ip = socket.inet_aton(peer["ip"]).hex()
+        gid = f"{'0000:' * 5}ffff:{ip[:4]}:{ip[4:]}"
+        route = GlobalRoute(dgid=GID(gid), sgid_index=self.gid_index,
+                            hop_limit=64)
         attr.ah_attr = AHAttr(gr=route, is_global=1, port_num=1)
         qp.to_rtr(attr)
         attr.timeout, attr.retry_cnt, attr.rnr_retry = timeout, retry, 7

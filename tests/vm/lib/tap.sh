@@ -21,7 +21,7 @@ _result()
 
 	tap_count=$((tap_count + 1))
 	[ "$verdict" = ok ] || tap_failed=$((tap_failed + 1))
-	printf '%s %d - %s\n' "$verdict" "$tap_count" "${what//#/ no. }"
+	printf '%s %d - %s\n' "$verdict" "$tap_count" "${what//#/no.}"
 	[ "$verdict" = ok ]
 }
 
@@ -87,7 +87,7 @@ like()
 
 num()
 {
-	[ "$2" "$3" "$4" ] 2>/dev/null && pass "$1" && return
+	test "$2" "$3" "$4" 2>/dev/null && pass "$1" && return
 	fail "$1" || :
 	diag "is not true: $2 $3 $4"
 	return 1

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-2.0
+# For people; the modules' own build is in Kbuild.
+
+KDIR ?= /lib/modules/$(shell uname -r)/build
+DESTDIR ?=
+# where a distribution's libibverbs looks
+LIBDIR ?= /usr/lib/$(shell gcc -print-multiarch 2>/dev/null)
+SHELL = /bin/bash
+
+.PHONY: help modules provider tool test check kunit demo vm bench install clean
+
+modules:		## build the modules (KDIR=: against these headers)
+	$(MAKE) -C $(KDIR) M=$(CURDIR) modules
+
+help:			## this list
+	@sed -n 's/^\([a-z]*\):[^#]*## /  make \1|/p' $(MAKEFILE_LIST) | column -t -s '|'
+
+demo:			## two VMs, ib_write_bw into a PCIe BAR, and the proof (sets itself up)
+	@scripts/demo
+
+test:			## everything: checks, KUnit, VM tests (sets itself up)
+	@scripts/setup
+	@tests/run
+
+check:			## static checks: W=1, sparse, checkpatch, shellcheck, layers
+	@scripts/setup
+	@tests/run tests/check.t
+
+kunit:			## the KUnit suites, in user-mode Linux and in the debug kernel
+	@scripts/setup
+	@tests/run tests/kunit-um.t tests/kunit-debug.t
+
+vm:			## a shell on host A, with host B behind the cable
+	@scripts/vm shell --hosts 2 --donors bar scripts/lib/vm/ready
+
+bench:			## measure srnic against rdma_rxe (tests/perf)
+	@scripts/setup
+	@for i in tests/perf/*.t; do scripts/bench "$$i" || exit; done
+
+provider:		## build the libibverbs provider (printed: where it is)
+	@scripts/setup
+	@echo "$$(scripts/programs)/lib"
+
+install:		## install the modules and the provider (as root)
+	$(MAKE) -C $(KDIR) M=$(CURDIR) modules_install
+	depmod -a
+	out=$$(scripts/programs) && \
+	install -D -t $(DESTDIR)$(LIBDIR)/libibverbs $$out/lib/*.so && \
+	install -D -m 644 -t $(DESTDIR)/etc/libibverbs.d $$out/lib/*.driver && \
+	if [ -x $$out/bin/p2pmem ]; then install -D -t $(DESTDIR)/usr/local/bin $$out/bin/p2pmem; fi
+
+clean:			## remove what "make" built here (the cache stays)
+	$(MAKE) -C $(KDIR) M=$(CURDIR) clean
