@@ -200,7 +200,8 @@ static int xmit6(struct net *net, struct srnic_av *av, struct sk_buff *skb)
  * @av: where to
  * @skb: from srnic_net_alloc() with this @av, filled; is consumed
  *
- * Where 0 is returned the packet may still be lost, as any may. Where it isn't,
+ * Counts local drops; whether a packet or a message was sent is the caller's to
+ * count. Where 0 is returned the packet may still be lost, as any may. Where it isn't,
  * the packet has not been sent, but for -ENOBUFS, which a queue may also say
  * that has taken this packet and dropped another one.
  *
@@ -222,15 +223,10 @@ int srnic_net_xmit(struct srnic_port *port, struct srnic_av *av,
 	err = av->ipv6 ? xmit6(net, av, skb) : xmit4(net, av, skb);
 	rcu_read_unlock();
 
-	if (likely(!err)) {
-		srnic_count(port->stats, SRNIC_STAT_SENT_PKTS);
-		return 0;
-	}
 	/* NET_XMIT_DROP and _CN */
-	if (err > 0 || err == -ENOBUFS) {
+	if (unlikely(err > 0 || err == -ENOBUFS)) {
 		srnic_count(port->stats, SRNIC_STAT_LOCAL_DROPS);
 		return -ENOBUFS;
 	}
-	srnic_count(port->stats, SRNIC_STAT_SEND_ERR);
 	return err;
 }

@@ -311,16 +311,27 @@ int srnic_qp_destroy(struct srnic_qp *qp)
 	return 0;
 }
 
-/* Where bottom halves can't run here and now, the work item sends. */
+/*
+ * Send in the posting call. Where bottom halves can't run here and now, the
+ * work item does it. It also calls a kernel user's completion handler: the user
+ * may hold a lock of its own while it posts that the handler wants.
+ */
 static void kick_send(struct srnic_qp *qp)
 {
-	if (irqs_disabled() || in_hardirq()) {
-		queue_work(system_bh_wq, &qp->work);
-		return;
+	bool later = irqs_disabled() || in_hardirq();
+
+	if (!later) {
+		srnic_sq_lock(qp);
+		srnic_requester_run(qp);
+		if (qp->user) {
+			srnic_sq_unlock(qp);
+		} else {
+			later = qp->sq.wake;
+			spin_unlock_bh(&qp->sq.lock);
+		}
 	}
-	srnic_sq_lock(qp);
-	srnic_requester_run(qp);
-	srnic_sq_unlock(qp);
+	if (later)
+		queue_work(system_bh_wq, &qp->work);
 }
 
 /**

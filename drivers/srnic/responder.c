@@ -146,7 +146,7 @@ static enum verdict do_send(struct srnic_qp *qp, const struct srnic_pkt *pkt)
 		return NO_RECV;
 	if (r->bad)
 		return fail_recv(qp, IB_WC_LOC_QP_OP_ERR, 0, BAD_RECV);
-	if (pkt->len > r->length - rq->msg_len)
+	if (pkt->len > min_t(u64, r->length, SRNIC_MAX_MSG) - rq->msg_len)
 		return fail_recv(qp, IB_WC_LOC_LEN_ERR, 0, BAD_REQUEST);
 	/* no region here can be invalidated by a peer */
 	if (pkt->op->has & SRNIC_HAS_IETH) {

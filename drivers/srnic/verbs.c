@@ -104,14 +104,14 @@ static int publish_ah(struct srnic_dev *dev, struct srnic_ah *ah,
 	if (udata->outlen < sizeof(resp))
 		return -EINVAL;
 	ah->av->pdn = to_srnic_pd(ah->ibah.pd)->pdn;
-	err = xa_alloc(&dev->tp.ahs, &ah->handle, ah->av,
-		       XA_LIMIT(1, SRNIC_MAX_AH), GFP_KERNEL);
+	err = xa_alloc_bh(&dev->tp.ahs, &ah->handle, ah->av,
+			  XA_LIMIT(1, SRNIC_MAX_AH), GFP_KERNEL);
 	if (err)
 		return err == -EBUSY ? -ENOMEM : err;
 	resp.ah = ah->handle;
 	err = ib_copy_to_udata(udata, &resp, sizeof(resp));
 	if (err)
-		xa_erase(&dev->tp.ahs, ah->handle);
+		xa_erase_bh(&dev->tp.ahs, ah->handle);
 	return err;
 }
 
@@ -140,7 +140,8 @@ static int srnic_destroy_ah(struct ib_ah *ibah, u32 flags)
 	struct srnic_ah *ah = to_srnic_ah(ibah);
 
 	if (ah->handle)
-		xa_erase(&to_srnic_dev(ibah->device)->tp.ahs, ah->handle);
+		xa_erase_bh(&to_srnic_dev(ibah->device)->tp.ahs,
+			    ah->handle);
 	srnic_av_put(ah->av);
 	return 0;
 }
