@@ -101,8 +101,8 @@ static int check_range(struct p2pmem *p)
 	p->phys = pci_resource_start(pdev, p->d.bar) + p->d.offset;
 	if (!IS_ALIGNED(p->phys | p->d.size, align)) {
 		dev_err(&pdev->dev,
-			"p2pmem: BAR %d refused: %llu KiB at %pa, must be a multiple of %llu KiB in size and place\n",
-			p->d.bar, p->d.size >> 10, &p->phys, align >> 10);
+			"p2pmem: BAR %d refused: %llu bytes at %pa, must be a multiple of %llu MiB in size and place\n",
+			p->d.bar, p->d.size, &p->phys, align >> 20);
 		return -ENODEV;
 	}
 	return 0;

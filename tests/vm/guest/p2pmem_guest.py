@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What the p2pmem tests in the guest share: donors, mappings, the log."""
+
+import ctypes
+import fcntl
+import glob
+import mmap
+import os
+import re
+import signal
+import struct
+import subprocess
+import sys
+import time
+import unittest
+
+PAGE = mmap.PAGESIZE
+PCI = "/sys/bus/pci/devices/"
+DRIVER = "/sys/bus/pci/drivers/p2pmem_bar/"
+CLASS = "/sys/class/p2pmem/"
+
+IVSHMEM = ("0x1af4", "0x1110")
+TESTDEV = ("0x1b36", "0x0005")
+EDU = ("0x1234", "0x11e8")
+
+libc = ctypes.CDLL(None, use_errno=True)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int,
+                      ctypes.c_int, ctypes.c_int, ctypes.c_long]
+libc.mremap.restype = ctypes.c_void_p
+libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+libc.msync.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+MAP_FAILED = ctypes.c_void_p(-1).value
+
+
+def read(path):
+    with open(path) as f:
+        return f.read().strip()
+
+
+def write(path, text):
+    # Python's own files would write a second time when the first one failed
+    fd = os.open(path, os.O_WRONLY)
+    try:
+        os.write(fd, text.encode())
+    finally:
+        os.close(fd)
+
+
+def pci_functions(ids):
+    """BDFs of all functions with these (vendor, device) ids."""
+    return [bdf for bdf in sorted(os.listdir(PCI))
+            if (read(PCI + bdf + "/vendor"), read(PCI + bdf + "/device")) == ids]
+
+
+def bind(bdf):
+    """Bind to p2pmem_bar; returns 'p2pmemN', raises OSError when refused."""
+    if os.path.exists(PCI + bdf + "/driver"):
+        write(PCI + bdf + "/driver/unbind", bdf)
+    write(PCI + bdf + "/driver_override", "p2pmem_bar")
+    write(DRIVER + "bind", bdf)
+    return os.path.basename(glob.glob(PCI + bdf + "/p2pmem/p2pmem*")[0])
+
+
+def unbind(bdf):
+    write(DRIVER + "unbind", bdf)
+
+
+def bound(bdf):
+    return os.path.exists(DRIVER + bdf)
+
+
+def attr(name, what):
+    return read(CLASS + name + "/" + what)
+
+
+def available(name):
+    return int(attr(name, "available"))
+
+
+def wait_for(condition, seconds=10):
+    """Poll; returns whether it came true."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def log_mark(text):
+    write("/dev/kmsg", text)
+    return text
+
+
+def log_since(mark):
+    """Lines of the kernel log after the (last) mark."""
+    log = subprocess.run(["dmesg"], capture_output=True, text=True,
+                         check=True).stdout
+    return log[log.rindex(mark):].split("\n")[1:-1]
+
+
+class Mapping:
+    """mmap() by hand: addresses and errno, no Python object in between."""
+
+    def __init__(self, fd, length, offset=0, prot=mmap.PROT_READ | mmap.PROT_WRITE,
+                 flags=mmap.MAP_SHARED):
+        self.length = length
+        self.address = libc.mmap(None, length, prot, flags, fd, offset)
+        if self.address == MAP_FAILED:
+            raise OSError(ctypes.get_errno(), "mmap")
+
+    def unmap(self, start=0, length=None):
+        if libc.munmap(self.address + start, length or self.length):
+            raise OSError(ctypes.get_errno(), "munmap")
+
+    def __getitem__(self, s):
+        return ctypes.string_at(self.address + s.start, s.stop - s.start)
+
+    def put(self, at, data):
+        ctypes.memmove(self.address + at, data, len(data))
+
+    def place(self):
+        """First byte of the mapping within the donation."""
+        for line in read("/proc/self/maps").split("\n"):
+            m = re.match(r"([0-9a-f]+)-[0-9a-f]+ \S+ ([0-9a-f]+)", line)
+            if int(m[1], 16) == self.address:
+                return int(m[2], 16)
+        raise LookupError("no such mapping")
+
+
+def opened(name, flags=os.O_RDWR):
+    return os.open("/dev/" + name, flags | os.O_CLOEXEC)
+
+
+def fork(child):
+    """Run child() in a process of its own; its exit status is 0, or 1 when
+    it raised. Returns the pid."""
+    pid = os.fork()
+    if pid:
+        return pid
+    status = 1
+    try:
+        child()
+        status = 0
+    except BaseException as e:  # pylint: disable=broad-except
+        os.write(2, f"child: {e!r}\n".encode())
+    finally:
+        os._exit(status)
+
+
+def reap(pid):
+    """Wait for a process; returns exit status, negative for a signal."""
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+class Child:
+    """A child that works on command, for tests that need it to wait."""
+
+    def __init__(self, work):
+        """work(step) is called for each step() of the parent."""
+        ours, theirs = os.pipe(), os.pipe()
+
+        def run():
+            os.close(ours[1])
+            os.close(theirs[0])
+            for n in range(1 << 30):
+                # not by end of file: children born later have the pipe too
+                if os.read(ours[0], 1) != b".":
+                    return
+                work(n)
+                os.write(theirs[1], b".")
+
+        self.pid = fork(run)
+        os.close(ours[0])
+        os.close(theirs[1])
+        self.to, self.frm = ours[1], theirs[0]
+
+    def step(self):
+        """False if the child died of it."""
+        os.write(self.to, b".")
+        return os.read(self.frm, 1) == b"."
+
+    def end(self):
+        try:
+            os.write(self.to, b"q")
+        except BrokenPipeError:
+            pass
+        os.close(self.to)
+        os.close(self.frm)
+        return reap(self.pid)
+
+    def kill(self):
+        os.kill(self.pid, signal.SIGKILL)
+        os.close(self.to)
+        os.close(self.frm)
+        return reap(self.pid)
+
+
+class Taker:
+    """/dev/p2pmem_taker of tests/kunit/p2pmem_taker.c."""
+
+    HOLD = 0xC020BC80
+    PUT = 0x0000BC81
+    COPY = 0xC018BC82
+    REVOKES = 0x0000BC83
+    PERSIST = 0x4018BC84
+
+    def __init__(self):
+        self.fd = os.open("/dev/p2pmem_taker", os.O_RDWR | os.O_CLOEXEC)
+
+    def hold(self, start, length, writable=True, revoke_ms=0):
+        """Number of the hold, None where the range isn't p2pmem memory."""
+        arg = struct.pack("QQIIiI", start, length, writable, revoke_ms, 0, 0)
+        arg = fcntl.ioctl(self.fd, self.HOLD, arg)
+        ident = struct.unpack("QQIIiI", arg)[4]
+        return None if ident == -1 else ident
+
+    def put(self, ident):
+        fcntl.ioctl(self.fd, self.PUT, ident)
+
+    def read(self, ident, offset):
+        arg = struct.pack("QQiI", offset, 0, ident, 0)
+        return struct.unpack("QQiI", fcntl.ioctl(self.fd, self.COPY, arg))[1]
+
+    def write(self, ident, offset, value):
+        fcntl.ioctl(self.fd, self.COPY,
+                    struct.pack("QQiI", offset, value, ident, 1))
+
+    def persist(self, ident, offset, length):
+        fcntl.ioctl(self.fd, self.PERSIST,
+                    struct.pack("QQiI", offset, length, ident, 0))
+
+    def revokes(self):
+        return fcntl.ioctl(self.fd, self.REVOKES)
+
+    def close(self):
+        os.close(self.fd)
+
+
+class TapResult(unittest.TestResult):
+    """One TAP line for each test, tracebacks as comments."""
+
+    def _line(self, ok, test, rest=""):
+        words = test.id().split(".")[-1].removeprefix("test_")
+        print(f"{ok} {self.testsRun} - {words.replace('_', ' ')}{rest}",
+              flush=True)
+
+    def addSuccess(self, test):
+        self._line("ok", test)
+
+    def addSkip(self, test, reason):
+        super().addSkip(test, reason)
+        self._line("ok", test, " # SKIP " + reason)
+
+    def _bad(self, test):
+        self._line("not ok", test)
+        for _, text in (self.errors + self.failures)[-1:]:
+            print("# " + text.rstrip().replace("\n", "\n# "), flush=True)
+
+    def addError(self, test, err):
+        super().addError(test, err)
+        self.errors[:] = self.errors[-1:]
+        self.failures.clear()
+        self._bad(test)
+
+    def addFailure(self, test, err):
+        super().addFailure(test, err)
+        self.failures[:] = self.failures[-1:]
+        self.errors.clear()
+        self._bad(test)
+
+
+def main(*modules):
+    """Load kernel modules, run the caller's tests (or those whose names are
+    on the command line), exit."""
+    subprocess.run(["modprobe", "-a", *modules], check=True)
+    loader = unittest.defaultTestLoader
+    tests = (loader.loadTestsFromNames(sys.argv[1:], sys.modules["__main__"])
+             if sys.argv[1:] else
+             loader.loadTestsFromModule(sys.modules["__main__"]))
+    result = TapResult()
+    print(f"1..{tests.countTestCases()}", flush=True)
+    tests.run(result)
+    sys.exit(not result.wasSuccessful())
