@@ -1,0 +1,574 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Is the data right? What must be refused, is it? TAP on stdout.
+
+    integrity.py --serve DEV IP                on host b
+    integrity.py DEV IP PEER [options]         on host a; DEV, IP: b has the same
+
+Every test is one story about two nodes. All buffers are random, both ends are
+compared as a whole, the bytes around the target included.
+"""
+
+import argparse
+import os
+import random
+import sys
+import time
+import traceback
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
+# pylint: disable=wrong-import-position
+from rdmanode import (ALL, ATOMIC, LOCAL, PAGE, READ, WRITE, Node, NodeError,  # noqa: E402
+                      Remote, pair, serve, unpair)
+import roce  # noqa: E402
+
+MASK64 = (1 << 64) - 1
+MTU_BYTES = {1: 256, 2: 512, 3: 1024, 4: 2048, 5: 4096}
+NETEM = "delay 500us"
+
+
+class Failed(Exception):
+    """An expectation that didn't come true."""
+
+
+def expect(true, text):
+    if not true:
+        raise Failed(text)
+
+
+def same(what, got, wanted):
+    """Compare two byte strings; say where they differ."""
+    if got == wanted:
+        return
+    at = next((i for i, (g, w) in enumerate(zip(got, wanted)) if g != w), len(wanted))
+    bad = sum(g != w for g, w in zip(got, wanted))
+    raise Failed(f"{what}: {bad} bytes differ, the first at {at} of {len(wanted)}: "
+                 f"{got[at:at + 8].hex()} instead of {wanted[at:at + 8].hex()}")
+
+
+def good(wcs, count, what):
+    """All completions are there and successful."""
+    expect(len(wcs) == count, f"{what}: {len(wcs)} of {count} completions")
+    bad = [wc for wc in wcs if wc["status"] != "SUCCESS"]
+    expect(not bad, f"{what}: {bad[:1]}")
+
+
+class Layout:
+    """Where a message of 'size' bytes lies in a buffer, in 'pieces' pieces."""
+
+    def __init__(self, rng, size, pieces):
+        cuts = sorted(rng.randrange(size + 1) for _ in range(pieces - 1))
+        lengths = [b - a for a, b in zip([0] + cuts, cuts + [size])]
+        at = PAGE - rng.randrange(1, 64)	# odd places, page borders inside
+        self.parts = []
+        for length in lengths:
+            self.parts.append((at, length))
+            at += length + rng.randrange(1, 9)
+        self.total = at + 200
+
+    def sges(self, addr, lkey):
+        return [(addr + at, length, lkey) for at, length in self.parts]
+
+    def gather(self, data):
+        return b"".join(data[at:at + length] for at, length in self.parts)
+
+    def scatter(self, data, message):
+        data, done = bytearray(data), 0
+        for at, length in self.parts:
+            data[at:at + length] = message[done:done + length]
+            done += length
+        return bytes(data)
+
+
+class Suite:
+    """The tests, and the two nodes they are about."""
+
+    def __init__(self, a, b, options):
+        self.a, self.b, self.options = a, b, options
+        self.rng = random.Random(options.seed)
+        self.mtu = MTU_BYTES[min(a.info()["mtu"], b.info()["mtu"])]
+        self.srnic = a.info()["dev"].startswith("srnic")
+        self.serial = 0
+
+    def name(self):
+        """A name that no object had before."""
+        self.serial += 1
+        return f"n{self.serial}"
+
+    def buffer(self, node, size, **reg):
+        """A random, registered memory: (name, address, lkey, rkey, content)."""
+        name, data = self.name(), self.rng.randbytes(size)
+        node.mem(name, -(-size // PAGE) * PAGE)
+        node.fill(name, data)
+        addr, lkey, rkey = node.reg(name, name, length=size, **reg)
+        return name, addr, lkey, rkey, data
+
+    def release(self, node, name):
+        node.dereg(name)
+        node.unmap(name)
+
+    # one message, checked from end to end
+
+    def transfer(self, qp, here, there, op, size):
+        rng = self.rng
+        mine = Layout(rng, size, rng.randrange(1, 5))
+        theirs = Layout(rng, size, rng.randrange(1, 5) if "SEND" in op else 1)
+        name1, addr1, lkey1, _, data1 = self.buffer(here, mine.total)
+        name2, addr2, lkey2, rkey2, data2 = self.buffer(there, theirs.total)
+        imm = rng.getrandbits(32) if "IMM" in op else 0
+        what = f"{op} of {size} bytes"
+        if "SEND" in op or "IMM" in op:
+            there.recv(qp, theirs.sges(addr2, lkey2) if "SEND" in op
+                       else [(addr2, 0, lkey2)], 77)
+        here.post(qp, op, mine.sges(addr1, lkey1), imm=imm, wr_id=size,
+                  addr=addr2 + theirs.parts[0][0], rkey=rkey2)
+        good(here.sent(qp), 1, what)
+        if "SEND" in op or "IMM" in op:
+            wcs = there.received(qp)
+            good(wcs, 1, what + ", received")
+            expect(wcs[0]["id"] == 77 and wcs[0]["len"] == size and
+                   (not imm or wcs[0]["imm"] == imm) and
+                   bool(wcs[0]["flags"] & 2) == ("IMM" in op),
+                   f"{what}: completion says {wcs[0]}")
+        if op == "READ":
+            data1 = mine.scatter(data1, theirs.gather(data2))
+        else:
+            data2 = theirs.scatter(data2, mine.gather(data1))
+        same(what + ", at the initiator", here.look(name1, len(data1)), data1)
+        same(what + ", at the responder", there.look(name2, len(data2)), data2)
+        self.release(here, name1)
+        self.release(there, name2)
+
+    def data(self, here, there, op):
+        """{op} {way}: random data, unaligned, up to 4 SGEs, exact at both ends"""
+        sizes = [0, 1, 3, 4, self.mtu - 1, self.mtu, self.mtu + 1,
+                 2 * self.mtu, 5 * self.mtu + 3, (1 << 20) + 7]
+        qp = self.name()
+        pair(here, there, qp)
+        for size in sizes:
+            self.transfer(qp, here, there, op, size)
+        unpair(here, there, qp)
+
+    # atomics
+
+    def fetch_add(self, here, there, per_qp=48):
+        """fetch-and-add from 8 QPs at once {way}: sum and every old value exact"""
+        name, addr, _, rkey, data = self.buffer(there, 64)
+        start = int.from_bytes(data[8:16], "little")
+        qps, posts, adds, results = [], [], {}, []
+        for _ in range(8):
+            qp, local = self.name(), self.buffer(here, 8 * per_qp)
+            pair(here, there, qp)
+            qps.append((qp, local[0]))
+            for i in range(per_qp):
+                adds[qp, i] = self.rng.getrandbits(63)
+                posts.append(((qp, "ADD", [(local[1] + 8 * i, 8, local[2])]),
+                              {"addr": addr + 8, "rkey": rkey, "wr_id": i,
+                               "add": adds[qp, i]}))
+        self.rng.shuffle(posts)
+        here.burst(posts)
+        for qp, wcs in here.drain([qp for qp, _ in qps], per_qp).items():
+            good(wcs, per_qp, "fetch-and-add")
+        for qp, local in qps:
+            old = here.look(local, 8 * per_qp)
+            results += [(int.from_bytes(old[8 * i:8 * i + 8], "little"), adds[qp, i])
+                        for i in range(per_qp)]
+        total = (start + sum(adds.values())) & MASK64
+        wanted = data[:8] + total.to_bytes(8, "little") + data[16:]
+        same("the sum", there.look(name, 64), wanted)
+        # executed once, one after the other: the old values form one chain
+        steps, at = dict(results), start
+        expect(len(steps) == len(results), "two of them saw the same old value")
+        for _ in results:
+            expect(at in steps, f"nobody saw {at:#x}")
+            at = (at + steps[at]) & MASK64
+        for qp, local in qps:
+            unpair(here, there, qp)
+            self.release(here, local)
+        self.release(there, name)
+
+    def compare_swap(self, here, there, rounds=40):
+        """compare-and-swap from 8 QPs at once {way}: each step taken by exactly one"""
+        name, addr, _, rkey, _ = self.buffer(there, 64)
+        there.fill(name, bytes(64))
+        qps, posts = [], []
+        for _ in range(8):
+            qp, local = self.name(), self.buffer(here, 8 * rounds)
+            pair(here, there, qp)
+            qps.append((qp, local[0]))
+            posts.append([((qp, "CAS", [(local[1] + 8 * i, 8, local[2])]),
+                           {"addr": addr, "rkey": rkey, "wr_id": i, "add": i,
+                            "swap": i + 1}) for i in range(rounds)])
+        here.burst([post for step in zip(*posts) for post in step])
+        for qp, wcs in here.drain([qp for qp, _ in qps], rounds).items():
+            good(wcs, rounds, "compare-and-swap")
+        winners = [0] * rounds
+        for qp, local in qps:
+            old = here.look(local, 8 * rounds)
+            for i in range(rounds):
+                winners[i] += int.from_bytes(old[8 * i:8 * i + 8], "little") == i
+            unpair(here, there, qp)
+            self.release(here, local)
+        same("the last value", there.look(name, 16), rounds.to_bytes(16, "little"))
+        expect(winners == [1] * rounds, f"steps were taken {winners} times")
+        self.release(there, name)
+
+    # a network that loses, doubles and reorders
+
+    def stream(self, here, there, count=200, depth=32):
+        """SENDs {way}: every message once and in order, {count} of mixed size"""
+        qp, top = self.name(), 3 * self.mtu + 64
+        name1, addr1, lkey1, _, data1 = self.buffer(here, top * 2)
+        name2, addr2, lkey2, _, _ = self.buffer(there, top * depth)
+        pair(here, there, qp, depth=depth * 2)
+        plan = [(self.rng.randrange(top), self.rng.choice((0, 1, 5, self.mtu,
+                 self.rng.randrange(3 * self.mtu)))) for _ in range(count)]
+        for i in range(depth):
+            there.recv(qp, [(addr2 + top * i, top, lkey2)], i)
+        done = 0
+        while done < count:
+            batch = plan[done:done + depth]
+            here.burst([((qp, "SEND_IMM", [(addr1 + at, size, lkey1)]),
+                         {"imm": done + i, "wr_id": done + i})
+                        for i, (at, size) in enumerate(batch)])
+            wcs = there.received(qp, len(batch), 60)
+            good(wcs, len(batch), f"messages from {done}")
+            good(here.sent(qp, len(batch), 60), len(batch), "their sender")
+            for i, (wc, (at, size)) in enumerate(zip(wcs, batch)):
+                expect(wc["imm"] == done + i and wc["len"] == size,
+                       f"message {done + i} of {size} bytes became {wc}")
+                same(f"message {done + i}",
+                     there.look(name2, size, top * (wc["id"] % depth)),
+                     data1[at:at + size])
+                there.recv(qp, [(addr2 + top * (wc["id"] % depth), top, lkey2)],
+                           wc["id"])
+            done += len(batch)
+        expect(not there.received(qp, 1, 0.1), "one message too many")
+        unpair(here, there, qp)
+        self.release(here, name1)
+        self.release(there, name2)
+
+    def lossy(self, here, there, percent):
+        """{percent} % lost, doubled, reordered each: SEND, WRITE, READ, atomics {way}"""
+        netem = (f"tc qdisc add dev {self.options.netdev} root netem {NETEM} "
+                 f"loss {percent}% duplicate {percent}% reorder {100 - percent}%")
+        for node in (here, there):
+            status, text = node.shell(f"modprobe -q sch_netem; {netem}")
+            expect(not status, text)
+        try:
+            self.stream(here, there, count=96)
+            qp = self.name()
+            pair(here, there, qp)
+            for op in ("WRITE", "READ", "SEND", "WRITE_IMM"):
+                for size in (1, self.mtu + 1, 40 * self.mtu + 7):
+                    self.transfer(qp, here, there, op, size)
+            unpair(here, there, qp)
+            self.fetch_add(here, there, per_qp=12)
+        finally:
+            for node in (here, there):
+                node.shell(f"tc qdisc del dev {self.options.netdev} root")
+
+    # refusals
+
+    def refusal(self, here, there, qp, op, sges, addr, rkey, counters=()):
+        """One request that must end as a remote access error, traceless."""
+        before = there.counters()
+        here.post(qp, op, sges, addr=addr, rkey=rkey, add=1, swap=2)
+        wcs = here.sent(qp)
+        expect(len(wcs) == 1 and wcs[0]["status"] == "REM_ACCESS_ERR",
+               f"{op} ended as {wcs[0]['status'] if wcs else 'nothing at all'}")
+        if counters and self.srnic:
+            after = there.counters()
+            moved = [key for key in after
+                     if key.startswith("key_") and after[key] != before.get(key)]
+            expect(moved and set(moved) <= set(counters),
+                   f"counters that moved: {moved}, wanted: {counters}")
+
+    def refused(self, here, there, make, counters, ops=("WRITE", "READ", "ADD")):
+        """make(addr, rkey, size) gives the (addr, rkey, size) of a bad request."""
+        for op in ops:
+            size = 8 if op in ("ADD", "CAS") else 3 * self.mtu + 5
+            name1, addr1, lkey1, _, data1 = self.buffer(here, 4 * PAGE)
+            name2, addr2, _, rkey2, data2 = self.buffer(there, 8 * PAGE)
+            inner = self.name()
+            addr, _, rkey = there.reg(inner, name2, offset=PAGE, length=size)
+            qp = self.name()
+            pair(here, there, qp)
+            addr, rkey, length = make(addr, rkey, size)
+            self.refusal(here, there, qp, op, [(addr1, length, lkey1)], addr,
+                         rkey, counters)
+            same(f"the target of {op}", there.look(name2, len(data2)), data2)
+            same(f"the source of {op}", here.look(name1, len(data1)), data1)
+            unpair(here, there, qp)
+            there.dereg(inner)
+            self.release(here, name1)
+            self.release(there, name2)
+            del addr2, rkey2
+
+    def bad_rkey(self, here, there):
+        """an rkey that was never given out is refused {way}"""
+        self.refused(here, there, lambda addr, rkey, size:
+                     (addr, rkey ^ 1 << self.rng.randrange(32), size),
+                     ("key_unknown", "key_stale"))
+
+    def stale_rkey(self, here, there):
+        """the rkey of an ended registration is refused {way}, after reuse too"""
+        def make(addr, rkey, size):
+            del rkey
+            name = self.name()
+            there.mem(name, 4 * PAGE)
+            _, _, old = there.reg(name, name)
+            there.dereg(name)
+            for _ in range(40):
+                again = self.name()
+                _, _, new = there.reg(again, name)
+                there.dereg(again)
+                expect(new != old, "a key came back at once")
+            return addr, old, size
+        self.refused(here, there, make, ("key_stale",))
+
+    def other_pd(self, here, there):
+        """the rkey of another protection domain is refused {way}"""
+        there.pd("other")
+
+        def make(addr, rkey, size):
+            del addr, rkey
+            name = self.name()
+            there.mem(name, 8 * PAGE)
+            addr, _, rkey = there.reg(name, name, pd="other")
+            return addr, rkey, size
+        self.refused(here, there, make, ("key_pd",))
+
+    def bounds(self, here, there):
+        """out of bounds is refused {way}: a byte below, above, 64-bit wrap"""
+        below = lambda addr, rkey, size: (addr - 1, rkey, size)		# noqa: E731
+        above = lambda addr, rkey, size: (addr + 1, rkey, size)		# noqa: E731
+        longer = lambda addr, rkey, size: (addr, rkey, size + 1)	# noqa: E731
+        wrap = lambda addr, rkey, size: (MASK64 - 3, rkey, size)	# noqa: E731
+        far = lambda addr, rkey, size: (addr + (1 << 40), rkey, size)	# noqa: E731
+        for make in (below, above, longer, wrap, far):
+            self.refused(here, there, make, ("key_bounds",), ("WRITE", "READ"))
+        # atomics need 8-byte alignment, so the nearest are 8 off
+        for step in (-8, 8):
+            self.refused(here, there, lambda addr, rkey, size, step=step:
+                         (addr + step, rkey, size), ("key_bounds",), ("ADD",))
+
+    def access(self, here, there):
+        """a missing access right is refused {way}: write, read, atomic"""
+        for op, rights in (("WRITE", LOCAL | READ | ATOMIC),
+                           ("WRITE_IMM", LOCAL | READ | ATOMIC),
+                           ("READ", LOCAL | WRITE | ATOMIC),
+                           ("ADD", LOCAL | WRITE | READ),
+                           ("CAS", LOCAL | WRITE | READ)):
+            def make(addr, rkey, size, rights=rights):
+                del addr, rkey
+                name = self.name()
+                there.mem(name, 8 * PAGE)
+                addr, _, rkey = there.reg(name, name, access=rights)
+                return addr, rkey, size
+            self.refused(here, there, make, ("key_access",), (op,))
+
+    def local_keys(self, here, there):
+        """a wrong lkey ends as a local protection error {way}, nothing is sent"""
+        name1, addr1, lkey1, _, _ = self.buffer(here, 2 * PAGE)
+        name2, addr2, _, rkey2, data2 = self.buffer(there, 2 * PAGE)
+        ro = self.name()
+        _, ro_lkey, _ = here.reg(ro, name1, access=READ)
+        for op, sge in (("WRITE", (addr1, 100, lkey1 ^ 0x10000)),
+                        ("WRITE", (addr1 + 2 * PAGE - 99, 100, lkey1)),
+                        ("READ", (addr1, 100, ro_lkey)),
+                        ("SEND", (addr1 - 1, 100, lkey1))):
+            qp = self.name()
+            pair(here, there, qp)
+            here.post(qp, op, [sge], addr=addr2, rkey=rkey2)
+            wcs = here.sent(qp)
+            expect(wcs and wcs[0]["status"] == "LOC_PROT_ERR", f"{op}: {wcs}")
+            unpair(here, there, qp)
+        same("the target", there.look(name2, len(data2)), data2)
+        here.dereg(ro)
+        self.release(here, name1)
+        self.release(there, name2)
+
+    # the end of a registration
+
+    def dereg_under_fire(self, here, there):
+        """dereg during WRITEs and READs {way}: quick, refused, no byte later"""
+        for op in ("WRITE", "READ"):
+            size, count = 1 << 20, 40
+            name1, addr1, lkey1, _, _ = self.buffer(here, size)
+            name2, addr2, _, rkey2, _ = self.buffer(there, size)
+            qp = self.name()
+            pair(here, there, qp)
+            here.burst([((qp, op, [(addr1, size, lkey1)]),
+                         {"addr": addr2, "rkey": rkey2, "wr_id": i})
+                        for i in range(count)])
+            expect(len(here.sent(qp, 1)) == 1, "no transfer finished")
+            took = there.dereg(name2)
+            then = there.look(name2)
+            wcs = here.sent(qp, count - 1)
+            bad = [wc["status"] for wc in wcs if wc["status"] != "SUCCESS"]
+            expect(bad and bad[0] == "REM_ACCESS_ERR" and
+                   set(bad[1:]) <= {"WR_FLUSH_ERR"}, f"{op} ended as {bad}")
+            expect(took < 1, f"dereg took {took} s")
+            time.sleep(0.2)
+            same(f"the memory some time after dereg under {op}", there.look(name2), then)
+            unpair(here, there, qp)
+            self.release(here, name1)
+            there.unmap(name2)
+
+    def dereg_local(self, here, there):
+        """dereg of the initiator's buffer during WRITEs {way}: local error, quick"""
+        size, count = 1 << 20, 20
+        name1, addr1, lkey1, _, _ = self.buffer(here, size)
+        name2, addr2, _, rkey2, _ = self.buffer(there, size)
+        qp = self.name()
+        pair(here, there, qp)
+        here.burst([((qp, "WRITE", [(addr1, size, lkey1)]),
+                     {"addr": addr2, "rkey": rkey2}) for i in range(count)])
+        took = here.dereg(name1)
+        wcs = here.sent(qp, count)
+        bad = [wc["status"] for wc in wcs if wc["status"] != "SUCCESS"]
+        expect(len(wcs) == count and bad and bad[0] == "LOC_PROT_ERR" and
+               set(bad[1:]) <= {"WR_FLUSH_ERR"}, f"they ended as {bad}")
+        expect(took < 1, f"dereg took {took} s")
+        unpair(here, there, qp)
+        here.unmap(name1)
+        self.release(there, name2)
+
+    def silent_peer(self, here, there):
+        """a peer that stops after WRITE FIRST {way}: dereg is quick, the rest refused"""
+        if here is not self.a:
+            raise SkipTest("the raw packets come from host a")
+        ghost = {"qpn": 0xabcde, "psn": 1000, "ip": here.info()["ip"]}
+        name, addr, _, rkey, data = self.buffer(there, 8 * self.mtu)
+        qp = self.name()
+        mine = there.qp(qp)
+        there.connect(qp, mine, ghost, there.info()["mtu"])
+        raw = roce.Raw(here.info()["ip"], there.info()["ip"])
+        try:
+            self._silent_peer(there, raw, qp, mine, ghost, (name, addr, rkey, data))
+        finally:
+            raw.close()
+        there.destroy(qp)
+        there.unmap(name)
+
+    def _silent_peer(self, there, raw, qp, mine, ghost, target):
+        name, addr, rkey, data = target
+        qpn, psn, mtu = mine["qpn"], ghost["psn"], self.mtu
+        first, second = self.rng.randbytes(mtu), self.rng.randbytes(mtu)
+        begin = (roce.bth(roce.WRITE_FIRST, qpn, psn) +
+                 roce.reth(addr, rkey, 8 * mtu) + first)
+        raw.send(begin, spoil=True)
+        time.sleep(0.2)
+        same("after a packet with a wrong ICRC", there.look(name, len(data)), data)
+        raw.send(begin)
+        end = time.monotonic() + 5
+        while there.look(name, mtu) != first:
+            expect(time.monotonic() < end, "WRITE FIRST was not executed")
+        took = there.dereg(name)
+        expect(took < 1, f"dereg took {took} s")
+        raw.send(roce.bth(roce.WRITE_MIDDLE, qpn, psn + 1, ack=True) + second)
+        answer = raw.receive(ghost["qpn"], 5)
+        expect(answer and answer[0] == roce.ACKNOWLEDGE and
+               answer[2][0] == roce.NAK_REMOTE_ACCESS and answer[1] == psn + 1,
+               f"the next packet was answered by {answer}")
+        same("the memory", there.look(name, len(data)), first + data[mtu:])
+
+    def munmap(self, here, there):
+        """a registered region survives munmap {way}"""
+        name, addr, _, rkey, data = self.buffer(there, 4 * PAGE)
+        local, addr1, lkey1, _, _ = self.buffer(here, 4 * PAGE)
+        there.unmap(name)
+        qp = self.name()
+        pair(here, there, qp)
+        # what others get now must not be the same pages
+        other = self.name()
+        there.mem(other, 64 * PAGE)
+        there.fill(other, b"\xa5" * 64 * PAGE)
+        here.post(qp, "READ", [(addr1, 4 * PAGE, lkey1)], addr=addr, rkey=rkey)
+        good(here.sent(qp), 1, "READ after munmap")
+        same("what was there before munmap", here.look(local, 4 * PAGE), data)
+        fresh = self.rng.randbytes(4 * PAGE)
+        here.fill(local, fresh)
+        here.post(qp, "WRITE", [(addr1, 4 * PAGE, lkey1)], addr=addr, rkey=rkey)
+        here.fill(local, fresh)
+        good(here.sent(qp), 1, "WRITE after munmap")
+        here.fill(local, bytes(4 * PAGE))
+        here.post(qp, "READ", [(addr1, 4 * PAGE, lkey1)], addr=addr, rkey=rkey)
+        good(here.sent(qp), 1, "READ back")
+        same("what was written after munmap", here.look(local, 4 * PAGE), fresh)
+        same("somebody else's memory", there.look(other), b"\xa5" * 64 * PAGE)
+        unpair(here, there, qp)
+        there.dereg(name)
+        there.unmap(other)
+        self.release(here, local)
+
+
+class SkipTest(Exception):
+    """Can't run here, and why."""
+
+
+def run(suite, wanted):
+    """Run all (or the wanted) tests both ways; TAP. Returns what failed."""
+    both = ((suite.a, suite.b, "a->b"), (suite.b, suite.a, "b->a"))
+    plan = [(suite.data, {"op": op}) for op in
+            ("SEND", "SEND_IMM", "WRITE", "WRITE_IMM", "READ")]
+    plan += [(getattr(suite, name), {}) for name in (
+        "fetch_add", "compare_swap", "stream", "bad_rkey", "stale_rkey",
+        "other_pd", "bounds", "access", "local_keys", "dereg_under_fire",
+        "dereg_local", "silent_peer", "munmap")]
+    plan += [(suite.lossy, {"percent": percent}) for percent in (1, 10)]
+    number = failed = 0
+    for test, args in plan:
+        if wanted and test.__name__ not in wanted:
+            continue
+        for here, there, way in both:
+            number += 1
+            text = test.__doc__.replace("{count}", "200").format(way=way, **args)
+            start, verdict, note, trace = time.monotonic(), "ok", "", ""
+            try:
+                test(here, there, **args)
+            except SkipTest as why:
+                note = f" # SKIP {why}"
+            except Exception as error:	# pylint: disable=broad-except
+                verdict, trace = "not ok", f"{type(error).__name__}: {error}"
+                if not isinstance(error, Failed):
+                    trace += "\n" + traceback.format_exc()
+                failed += 1
+            print(f"{verdict} {number} - {text}{note}", flush=True)
+            print(f"# {time.monotonic() - start:.1f} s", flush=True)
+            for line in trace.splitlines():
+                print(f"# {line}", flush=True)
+    print(f"1..{number}", flush=True)
+    return failed
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("dev")
+    parser.add_argument("ip")
+    parser.add_argument("peer", nargs="?", help="the other host's address for control")
+    parser.add_argument("--serve", action="store_true")
+    parser.add_argument("--bind", default="")
+    parser.add_argument("--path", help="take memory from this file (/dev/p2pmem0)")
+    parser.add_argument("--netdev", default="eth0")
+    parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--test", action="append", help="only these")
+    options = parser.parse_args()
+    node = Node(options.dev, options.ip, options.path)
+    if options.serve:
+        serve(node, options.bind)
+        return 0
+    if options.seed is None:
+        options.seed = int.from_bytes(os.urandom(4), "big")
+    print(f"# seed {options.seed}", flush=True)
+    try:
+        peer = Remote(options.peer)
+    except (OSError, NodeError) as error:
+        print(f"Bail out! no peer at {options.peer}: {error}")
+        return 1
+    return 1 if run(Suite(node, peer, options), options.test) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
