@@ -10,8 +10,9 @@
  *
  * WQEs complete in order. All functions here hold sq.lock.
  */
-#include "aeth.h"
 #include "completer.h"
+
+#include "aeth.h"
 #include "psn.h"
 #include "requester.h"
 #include "sge.h"

@@ -8,13 +8,14 @@
  * holds a pointer any more), then stops timers and the work item, in this
  * order: nothing that has been stopped can be started by what still runs.
  */
+#include "qp.h"
+
 #include <linux/random.h>
 #include <linux/slab.h>
 #include <rdma/ib_mad.h>
 #include <rdma/uverbs_ioctl.h>
 
 #include "completer.h"
-#include "qp.h"
 #include "requester.h"
 #include "responder.h"
 #include "response.h"

@@ -87,38 +87,70 @@ struct srnic_swqe {
  * completed; @next is being sent, at PSN @psn; the rest waits. PSNs: @una is
  * the oldest that the peer hasn't acknowledged, @max_psn the first never used.
  * A retry moves @next and @psn back, nothing else.
+ *
+ * @lock: protects all of this structure, and the QP's av for the requester
+ * @wake: call srnic_cq_wake() after unlocking
+ * @all_signaled: every WQE has a completion
+ * @waiting: for @wait: RNR, or the netdev's full queue
+ * @implied_nak: for the gap at @una a retry has been made
+ * @probed: for the stall at @next an acknowledge has been asked for
+ * @draining: SQD: tell when drained
+ * @prod: WQEs accepted, in all
+ * @next: the WQE being sent
+ * @cons: the oldest WQE not completed
+ * @psn: of the next packet to be sent
+ * @max_psn: never used yet
+ * @una: oldest unacknowledged
+ * @since_ackreq: packets since the last one with AckReq
+ * @timeout: IBTA code (4.096 us * 2^code), 0: none
+ * @retry_cnt: retries without progress that are allowed
+ * @rnr_retry: the same for RNR NAKs, 7: any number
+ * @retries: of @retry_cnt, how many are left
+ * @rnr_retries: of @rnr_retry, how many are left
+ * @deadline: jiffies when @una counts as lost
+ * @timer: fires at an old @deadline, and then looks at the present one
+ * @wait: ends @waiting
+ * @rd_head: the oldest entry of @rd_end
+ * @rd_tail: behind the newest entry of @rd_end
+ * @max_rd: READ and atomic requests that may be outstanding
+ * @rd_end: last PSNs of those that are, SRNIC_MAX_RD_ATOMIC entries
+ * @ring: a program's; without hdr for kernel users
+ * @wqes: WQEs, @depth of @stride bytes
+ * @depth: a power of two
+ * @stride: bytes
+ * @max_sge: of a WQE
+ * @max_inline: bytes of a WQE
  */
 struct srnic_sq {
-	/* Protects all of this structure, and the QP's @av, for the requester. */
+	/* protects all of this structure, and qp->av for the requester */
 	spinlock_t lock;
-	bool wake;		/* call srnic_cq_wake() after unlocking */
+	bool wake;
 	bool all_signaled;
-	bool waiting;		/* for @wait: RNR, or the netdev's full queue */
-	bool implied_nak;	/* for the gap at @una a retry has been made */
-	bool probed;		/* for the stall at @next an ack was asked for */
-	bool draining;		/* SQD: tell when drained */
+	bool waiting;
+	bool implied_nak;
+	bool probed;
+	bool draining;
 	u32 prod;
 	u32 next;
 	u32 cons;
 	u32 psn;
 	u32 max_psn;
 	u32 una;
-	u32 since_ackreq;	/* packets since the last one with AckReq */
-	u8 timeout;		/* IBTA code, 0: none */
+	u32 since_ackreq;
+	u8 timeout;
 	u8 retry_cnt;
 	u8 rnr_retry;
-	u8 retries;		/* left, of each kind */
+	u8 retries;
 	u8 rnr_retries;
-	unsigned long deadline;	/* jiffies when @una counts as lost */
+	unsigned long deadline;
 	struct timer_list timer;
 	struct hrtimer wait;
-	/* outstanding READ and atomic requests: their last PSNs, oldest first */
 	u32 rd_head;
 	u32 rd_tail;
 	u8 max_rd;
-	u32 *rd_end;		/* SRNIC_MAX_RD_ATOMIC entries */
+	u32 *rd_end;
 	/* never changed after creation */
-	struct srnic_ring ring;	/* a program's; without hdr for kernel users */
+	struct srnic_ring ring;
 	void *wqes;
 	u32 depth;
 	u32 stride;
@@ -193,34 +225,63 @@ struct srnic_recv {
  * Requests are executed when they arrive. What answers them, READ data and
  * results of atomics, waits in @jobs in PSN order; an ACK or NAK leaves when
  * no job is before it.
+ *
+ * @lock: protects all of this structure, and the QP's av for the responder
+ * @wake: call srnic_cq_wake() after unlocking
+ * @waiting: for @wait: the netdev's queue was full
+ * @nak_sent: for the gap at @epsn
+ * @comm_est: the user has been told of the first packet
+ * @ack_due: an ACK is to be sent
+ * @nak_due: @nak_syndrome is to be sent for @nak_psn
+ * @fatal: after that NAK the QP is in error; no request is taken any more
+ * @nak_syndrome: AETH syndrome
+ * @min_rnr_timer: code that the peer is told with an RNR NAK
+ * @max_rd: size of @res in use
+ * @msg: enum srnic_op_kind of the message in progress
+ * @nak_psn: PSN
+ * @epsn: the next PSN expected
+ * @msn: messages completed
+ * @msg_len: bytes of this message so far
+ * @va: WRITE in progress: where it goes
+ * @rkey: WRITE in progress: with this key
+ * @dmalen: WRITE in progress: bytes in all
+ * @recv: of the SEND in progress, or taken and not yet used
+ * @res_next: next entry of @res to be used
+ * @res: for repeated requests, SRNIC_MAX_RD_ATOMIC entries
+ * @job_head: the oldest entry of @jobs
+ * @job_tail: behind the newest entry of @jobs
+ * @jobs: responses that wait, SRNIC_MAX_JOBS entries
+ * @wait: ends @waiting
+ * @ring: filled by a program, or by srnic_rq_post()
+ * @max_sge: of a receive
  */
 struct srnic_rq {
-	/* Protects all of this structure, and the QP's @av, for the responder. */
+	/* protects all of this structure, and qp->av for the responder */
 	spinlock_t lock;
-	bool wake;		/* call srnic_cq_wake() after unlocking */
-	bool waiting;		/* for @wait: the netdev's queue was full */
-	bool nak_sent;		/* for the gap at @epsn */
-	bool comm_est;		/* told the user of the first packet */
+	bool wake;
+	bool waiting;
+	bool nak_sent;
+	bool comm_est;
 	bool ack_due;
-	bool nak_due;		/* @nak_syndrome for @nak_psn */
-	bool fatal;		/* after that NAK the QP is in error */
+	bool nak_due;
+	bool fatal;
 	u8 nak_syndrome;
 	u8 min_rnr_timer;
-	u8 max_rd;		/* size of @res in use */
-	u8 msg;			/* enum srnic_op_kind of the message in progress */
+	u8 max_rd;
+	u8 msg;
 	u32 nak_psn;
-	u32 epsn;		/* next PSN expected */
-	u32 msn;		/* messages completed */
-	u32 msg_len;		/* bytes of this message so far */
-	u64 va;			/* WRITE in progress */
+	u32 epsn;
+	u32 msn;
+	u32 msg_len;
+	u64 va;
 	u32 rkey;
 	u32 dmalen;
-	struct srnic_recv recv;	/* SEND in progress, or taken and not yet used */
+	struct srnic_recv recv;
 	u32 res_next;
-	struct srnic_res *res;	/* SRNIC_MAX_RD_ATOMIC entries */
+	struct srnic_res *res;
 	u32 job_head;
 	u32 job_tail;
-	struct srnic_job *jobs;	/* SRNIC_MAX_JOBS entries */
+	struct srnic_job *jobs;
 	struct hrtimer wait;
 	/* never changed after creation */
 	struct srnic_ring ring;
@@ -232,20 +293,29 @@ struct srnic_rq {
  * @ibqp: the core's part
  * @tp: the device's transport
  * @pdn: protection domain in the key table
- * @state: enum ib_qp_state. Written under @modify, and by srnic_qp_error();
- *	read anywhere.
- * @av: RC: the peer. Written with both sq.lock and rq.lock held one after the
- *	other and the QP unable to send; RCU.
+ * @type: SRNIC_QPT_*
+ * @state: enum ib_qp_state. Written with both locks held, but for an error:
+ *	srnic_qp_error() holds one. Read anywhere.
+ * @user: a program's
+ * @qpn: its number
+ * @dest_qpn: RC: the peer's
+ * @qkey: UD
+ * @mtu: RC: path MTU in bytes
+ * @access: IB_ACCESS_REMOTE_* that peers may ask for
+ * @av: RC: the peer. Written with both locks held; RCU.
+ * @sq: requester
+ * @rq: responder
  * @work: runs both halves in a softirq: what exceeds a budget, what waited,
  *	and the flush after an error
  * @events: IB_EVENT_* bits that the work item has to report
- * @modify: serialises modify, query and destroy
+ * @modify: serialises modify and query; protects @attr
+ * @attr: what query tells, but for what is kept elsewhere
  */
 struct srnic_qp {
 	struct ib_qp ibqp;
 	struct srnic_tp *tp;
 	u32 pdn;
-	u8 type;		/* SRNIC_QPT_* */
+	u8 type;
 	u8 state;
 	bool user;
 	/* constant while packets flow */
@@ -261,8 +331,8 @@ struct srnic_qp {
 
 	struct work_struct work;
 	unsigned long events;
-	struct mutex modify;	/* serialises modify, query and destroy */
-	struct ib_qp_attr attr;	/* what query returns */
+	struct mutex modify;	/* serialises modify and query; protects attr */
+	struct ib_qp_attr attr;
 };
 
 static inline struct srnic_qp *to_srnic_qp(struct ib_qp *ibqp)

@@ -14,12 +14,13 @@
  * Acknowledges are asked for (AckReq) when a message ends that is signaled or
  * the last one there is, and at least every ACK_EVERY packets.
  */
+#include "requester.h"
+
 #include <linux/ktime.h>
 #include <rdma/ib_mad.h>
 #include <rdma/ib_pack.h>
 
 #include "psn.h"
-#include "requester.h"
 #include "sge.h"
 #include "sq.h"
 

@@ -11,12 +11,13 @@
  * repeated request is answered: a READ by reading again, key check included; an
  * atomic by the value it returned, so it is executed once.
  */
+#include "responder.h"
+
 #include <rdma/ib_pack.h>
 
 #include "access.h"
 #include "aeth.h"
 #include "psn.h"
-#include "responder.h"
 #include "response.h"
 #include "rq.h"
 #include "sge.h"

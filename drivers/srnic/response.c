@@ -9,6 +9,8 @@
  * Each READ packet's data is looked up through its key when it is sent, so a
  * key that dies in the middle of a READ ends it with a NAK.
  */
+#include "response.h"
+
 #include <linux/ktime.h>
 #include <rdma/ib_mad.h>
 #include <rdma/ib_pack.h>
@@ -16,7 +18,6 @@
 #include "access.h"
 #include "aeth.h"
 #include "psn.h"
-#include "response.h"
 #include "rq.h"
 
 #define BUDGET		64	/* packets in one turn */

@@ -4,10 +4,10 @@
  * user) fills without our help. The responder takes one receive at a time, as a
  * private copy, when a message needs it.
  */
+#include "rq.h"
+
 #include <linux/log2.h>
 #include <linux/slab.h>
-
-#include "rq.h"
 
 static_assert(sizeof(struct srnic_recv_wqe) == SRNIC_RECV_WQE_HDR_SIZE);
 static_assert(offsetof(struct srnic_sge, length) == offsetof(struct ib_sge, length));

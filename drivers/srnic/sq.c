@@ -9,13 +9,14 @@
  *
  * Invariant: prod - next, next - cons and prod - cons lie in 0..depth.
  */
+#include "sq.h"
+
 #include <linux/mm.h>
 #include <linux/overflow.h>
 #include <linux/slab.h>
 #include <rdma/ib_addr.h>
 
 #include "psn.h"
-#include "sq.h"
 
 #define USER_SIGNALED_FLAGS	(SRNIC_SEND_FENCE | SRNIC_SEND_SIGNALED | \
 				 SRNIC_SEND_SOLICITED | SRNIC_SEND_INLINE)

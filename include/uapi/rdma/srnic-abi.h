@@ -51,7 +51,9 @@ enum {
  * @prod: index of the next entry to be written; only its producer writes it
  * @cons: index of the next entry to be read; only its consumer writes it
  * @flags: SRNIC_RING_*, written by the kernel, read by the user
- * @reserved: zero
+ * @rsvd0: zero; keeps the two sides' indices on cache lines of their own
+ * @rsvd1: zero
+ * @rsvd2: zero
  *
  * Entries start SRNIC_RING_HDR_SIZE bytes behind the start of the ring.
  */
@@ -192,7 +194,8 @@ struct srnic_recv_wqe {
  * @timestamp: CLOCK_MONOTONIC_RAW in nanoseconds when it was written
  * @status: enum ibv_wc_status
  * @opcode: enum ibv_wc_opcode
- * @vendor_err: SRNIC_VERR_*-free today: the reason number of a key refusal, or 0
+ * @vendor_err: why a local key was refused (1 unknown, 2 stale, 3 PD, 4 access,
+ *	5 bounds, 6 state, 7 revoked, 8 QP), or 0
  * @byte_len: bytes received, read or written
  * @imm_data: big-endian immediate data, or the invalidated rkey (host order)
  * @qp_num: QPN of the local QP
@@ -242,25 +245,51 @@ struct srnic_alloc_ucontext_resp {
 	__u32 max_inline;
 };
 
+/**
+ * struct srnic_create_cq_resp - answer of create CQ
+ * @cq: its ring
+ */
 struct srnic_create_cq_resp {
 	struct srnic_ring_info cq;
 };
 
+/**
+ * struct srnic_resize_cq_resp - answer of resize CQ
+ * @cq: its new ring, in which the indices go on
+ */
 struct srnic_resize_cq_resp {
 	struct srnic_ring_info cq;
 };
 
+/**
+ * struct srnic_create_qp_resp - answer of create QP
+ * @sq: its send ring
+ * @rq: its receive ring; size 0 with an SRQ
+ *
+ * Both sides' indices go back to 0 when the QP is modified to RESET.
+ */
 struct srnic_create_qp_resp {
 	struct srnic_ring_info sq;
-	struct srnic_ring_info rq;	/* size 0: the QP has an SRQ */
+	struct srnic_ring_info rq;
 };
 
+/**
+ * struct srnic_create_srq_resp - answer of create SRQ
+ * @rq: its ring
+ * @srq_num: its number
+ * @reserved: zero
+ */
 struct srnic_create_srq_resp {
 	struct srnic_ring_info rq;
 	__u32 srq_num;
 	__u32 reserved;
 };
 
+/**
+ * struct srnic_create_ah_resp - answer of create AH
+ * @ah: handle for struct srnic_send_wqe
+ * @reserved: zero
+ */
 struct srnic_create_ah_resp {
 	__u32 ah;
 	__u32 reserved;
