@@ -61,7 +61,11 @@ counter()
 	cat "/sys/class/infiniband/$1/ports/1/hw_counters/$2"
 }
 
-_perf_port=18515
+# Of perftest's server: TCP, or with -R the listener of the connection manager.
+_perf_listens()
+{
+	_listens "$1" || rdma resource show cm_id 2>/dev/null | grep -q "LISTEN.*:$1 "
+}
 
 perf()
 {
@@ -77,13 +81,14 @@ perf()
 		2)	args_a+=("$i") ;;
 		esac
 	done
-	# a port of its own for each run: the last one's may linger
-	port=$_perf_port
-	_perf_port=$((port + 1))
+	# a port of its own for each run, those in subshells as well: the last
+	# one's may linger
+	read -r port 2>/dev/null </tmp/perf.port || port=18515
+	echo $((port + 1)) >/tmp/perf.port
 	on_b timeout "$limit" "$tool" -d "${DEV_B:-srnic0}" -p "$port" -F \
 		"${common[*]}" "${args_b[*]}" >"/tmp/perf.$port" 2>&1 &
 	server=$!
-	if on_b wait_listen "$port" 10; then
+	if on_b wait_for 10 _perf_listens "$port"; then
 		timeout "$limit" "$tool" -d "${DEV_A:-srnic0}" -p "$port" -F \
 			"${common[@]}" "${args_a[@]}" "${PERF_PEER:-$PEER_IP}" 2>&1 || status=$?
 	else

@@ -1,0 +1,89 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Usage: [ROUNDS=5] tests/perf/compare.t
+#
+# srnic against rdma_rxe between two VMs in one boot: by turns, on the same
+# cards, the median of ROUNDS; and context switches of both hosts together for
+# each message. Prints a table for the README. Runs on the host, where it
+# starts itself in the VMs.
+if [ -z "${HOST:-}" ]; then
+	cd "$(dirname "$0")/../.." || exit
+	exec scripts/vm run --tap --quiet --hosts 2 --timeout 1800 \
+		--env "ROUNDS=${ROUNDS:-5}" tests/perf/compare.t
+fi
+. /srnic/tests/vm/lib/lib.sh
+. /srnic/tests/perf/table.sh
+from_a
+
+# name, messages, value (awk), unit, better, command
+tests=(
+	"ib_write_bw 64 KiB|400|\$4|MiB/s|high|ib_write_bw -s 65536 -m 4096"
+	"ib_read_bw 64 KiB|400|\$4|MiB/s|high|ib_read_bw -s 65536 -m 4096"
+	"ib_send_bw 8 B|3000|\$5 * 1000000|msg/s|high|ib_send_bw -s 8"
+	"ib_write_lat 8 B|500|\$5|us|low|ib_write_lat -s 8"
+)
+
+switches()
+{
+	local a b
+
+	a=$(awk '$1 == "ctxt" { print $2 }' /proc/stat)
+	b=$(on_b "awk '\$1 == \"ctxt\" { print \$2 }' /proc/stat")
+	echo $((a + b))
+}
+
+# once N TYPE COMMAND VALUE: the value to $result, the switches to $switched
+once()
+{
+	local n=$1 type=$2 command=$3 value=$4 before out
+
+	export DEV_A=${type}0 DEV_B=${type}0
+	before=$(switches)
+	# shellcheck disable=SC2086 # words
+	out=$(PERF_TIMEOUT=120 perf $command -n "$n") ||
+		{ diag "$out"; bail "$type: $command"; }
+	switched=$(($(switches) - before))
+	result=$(awk "\$1 ~ /^[0-9]+\$/ && \$2 == $n { print $value }" <<<"$out")
+	[ -n "$result" ] || { diag "$out"; bail "$type: $command: no result"; }
+}
+
+down()
+{
+	case $1 in
+	rxe)	both "rdma link del rxe0; rmmod rdma_rxe" ;;
+	*)	both "rdma link del srnic0; rmmod srnic" ;;
+	esac
+}
+
+for ((round = 1; round <= ROUNDS; round++)); do
+	for type in srnic rxe; do
+		both "rdma_up $type && wait_for 20 gid_index ${type}0 \$MY_IP" >/dev/null ||
+			bail "no ${type}0"
+		for i in "${!tests[@]}"; do
+			IFS='|' read -r name n value unit _ command <<<"${tests[i]}"
+			if [ "$round" = 1 ]; then
+				# what the start of the programs costs
+				once 5 $type "$command" "$value"
+				base=$switched
+			fi
+			once "$n" $type "$command" "$value"
+			echo "$result" >>"/tmp/result.$type.$i"
+			[ "$round" != 1 ] || awk "BEGIN { printf \"%.2f\n\",
+				($switched - $base) / ($n - 5) }" >"/tmp/ctxt.$type.$i"
+			diag "round $round: $type: $name: $result $unit"
+		done
+		down $type || bail "$type doesn't unload"
+	done
+done
+
+diag "Median of $ROUNDS by turns; context switches: both hosts, for each message"
+diag "| | srnic | rxe | srnic is better by | switches srnic | rxe |"
+diag "| --- | --- | --- | --- | --- | --- |"
+for i in "${!tests[@]}"; do
+	IFS='|' read -r name n value unit better command <<<"${tests[i]}"
+	s=$(median <"/tmp/result.srnic.$i") r=$(median <"/tmp/result.rxe.$i")
+	diag "| $name | $s $unit | $r $unit | $(ratio "$s" "$r" "$better") |" \
+		"$(cat "/tmp/ctxt.srnic.$i") | $(cat "/tmp/ctxt.rxe.$i") |"
+	pass "$name: measured"
+done
+done_testing

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: GPL-2.0
+# Runs of perftest as tests; after lib.sh.
+#
+#   speed ROWS TOOL ARGS...   perf TOOL ARGS... succeeds, and prints ROWS lines
+#                             of results, none of them zero
+#   quiet DEV                 no counter of an srnic device tells of a fault
+# shellcheck shell=bash
+
+speed()
+{
+	local rows=$1 out status=0
+
+	shift
+	out=$(perf "$@") || status=$?
+	printf '%s\n' "$out"
+	[ $status -eq 0 ] || return $status
+	# BW: bytes iterations peak average messages/s; latency: bytes
+	# iterations min max typical average ...
+	awk -v want="$rows" -v tool="$1" '
+		$1 ~ /^[0-9]+$/ && $2 ~ /^[0-9]+$/ && NF >= 5 {
+			rows++
+			if ((tool ~ /_lat$/ ? $5 : $NF) + 0 <= 0) bad++
+		}
+		END {
+			if (rows == want && !bad) exit 0
+			print "rows: " rows + 0 ", wanted: " want ", zero: " bad + 0
+			exit 1
+		}' <<<"$out"
+}
+
+quiet()
+{
+	local bad=''
+
+	for i in key_{unknown,stale,pd,access,bounds,state,revoked,qp} icrc_err \
+		 malformed_pkts bad_pkey bad_qkey bad_source timeouts \
+		 retry_exceeded_err retry_rnr_exceeded_err send_err; do
+		[ "$(counter "$1" "$i")" = 0 ] || bad+=" $i=$(counter "$1" "$i")"
+	done
+	[ -z "$bad" ] || { echo "$1:$bad"; return 1; }
+}

@@ -1,0 +1,172 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# vm: --hosts 2 --donors a:bar,b:bar --timeout 600
+#
+# srnic against rdma_rxe, an RNIC that nobody here wrote: srnic first as the
+# client, then as the server; captures on srnic's side are judged by Wireshark
+# and by an ICRC of our own.
+. /srnic/tests/vm/lib/lib.sh
+. /srnic/tests/vm/guest/perftest.sh
+mem=$(donate_bar) || bail "no /dev/p2pmem0"
+from_a
+wait_for 20 on_b test -e "$mem" || bail "no $mem on b"
+
+# both_dev A B: srnic on one host, rxe on the other
+both_dev()
+{
+	export DEV_A=${1}0 DEV_B=${2}0
+	on_a rdma_up "$1" || return
+	on_b rdma_up "$2" || return
+	x4a=$(wait_for 10 gid_index "$DEV_A" "$MY_IP") || return
+	x6a=$(wait_for 10 gid_index "$DEV_A" "$MY_IP6") || return
+	x4b=$(on_b wait_for 10 gid_index "$DEV_B" "$PEER_IP") || return
+	x6b=$(on_b wait_for 10 gid_index "$DEV_B" "$PEER_IP6") || return
+	v4=(: -x "$x4b" : -x "$x4a")
+	v6=(: -x "$x6b" : -x "$x6a")
+}
+
+# capture / judge HOST: what passes eth0 of HOST in between, 6000 packets at most
+capture()
+{
+	"on_$1" "rm -f /tmp/cap.log; exec tcpdump -i eth0 -w /tmp/cap.pcap -c 6000 -B 16384 \
+		udp port 4791 2>/tmp/cap.log" &
+	tcpdump=$!
+	"on_$1" wait_for 20 grep -q listening /tmp/cap.log
+}
+judge()
+{
+	sleep 1
+	"on_$1" pkill -INT tcpdump
+	wait "$tcpdump"
+	"on_$1" "grep '^0 packets dropped' /tmp/cap.log &&
+		/srnic/tests/vm/guest/interop_icrc.py /tmp/cap.pcap \
+		\$(cat /sys/class/net/eth0/address)" >/tmp/judged 2>&1
+	set -- $?
+	diag "$(cat /tmp/judged)"
+	return "$1"
+}
+
+# pingpong PROGRAM INDEX_B INDEX_A OPTION...: with the data compared
+port=20000
+pingpong()
+{
+	local what=$1 xb=$2 xa=$3 status=0
+
+	shift 3
+	on_b timeout 60 "$what" -d "$DEV_B" -g "$xb" -p "$port" "$*" >/tmp/pp 2>&1 &
+	on_b wait_listen "$port"
+	timeout 60 "$what" -d "$DEV_A" -g "$xa" -p "$port" "$@" "$PEER_IP" || status=$?
+	wait $! || status=$?
+	cat /tmp/pp
+	return $status
+}
+
+# rping_from HOST IP OPTION...: HOST is the client, its peer is at IP
+rping_from()
+{
+	local client=on_$1 server=on_b ip=$2 status=0
+
+	[ "$1" = a ] || server=on_a
+	shift 2
+	"$server" timeout 60 rping -s -a "$ip" -p "$port" "$*" >/tmp/rping 2>&1 &
+	"$server" wait_for 20 _perf_listens "$port"
+	"$client" timeout 60 rping -c -a "$ip" -p "$port" "$*" || status=$?
+	# the server says so when its client leaves: no failure
+	wait $!
+	cat /tmp/rping
+	return $status
+}
+
+traffic()
+{
+	local tool where=$1 at events
+
+	for tool in ib_{write,read,send}_{bw,lat}; do
+		# perftest has no events for WRITE
+		events=-e
+		[[ $tool != ib_write* ]] || events=
+		ok "$where: $tool" speed 1 "$tool" -s 65536 -n 20 -m 4096 "${v4[@]}"
+		# shellcheck disable=SC2086 # one word, or none
+		ok "$where: $tool, IPv6, MTU 1024, events" \
+			speed 1 "$tool" -s 9001 -n 20 -m 1024 $events "${v6[@]}"
+	done
+	for tool in ib_atomic_{bw,lat}; do
+		ok "$where: $tool" speed 1 "$tool" -n 50 -m 1024 "${v4[@]}"
+		ok "$where: $tool, compare and swap, IPv6" \
+			speed 1 "$tool" -n 50 -A CMP_AND_SWAP "${v6[@]}"
+	done
+	for tool in ib_{write,read,send}_bw; do
+		ok "$where: $tool, 8 MiB" speed 1 "$tool" -s 8388608 -n 5
+		ok "$where: $tool, 8 QPs, rdma_cm" speed 1 "$tool" -q 8 -s 4096 -n 20 -R
+		at=(: --mmap="$mem" :)
+		[ "$DEV_A" != srnic0 ] || at=(: : --mmap="$mem")
+		ok "$where: $tool, srnic's memory in a BAR" speed 1 "$tool" -n 20 "${at[@]}"
+	done
+	ok "$where: ib_read_bw, all sizes" speed 23 ib_read_bw -a -n 5 -m 1024
+	ok "$where: ib_read_bw, in both directions" speed 1 ib_read_bw -b -n 10
+	ok "$where: ib_write_bw, in both directions" speed 1 ib_write_bw -b -n 10
+	ok "$where: ib_send_bw, UD, all sizes" speed 12 ib_send_bw -c UD -a -n 20 -m 4096 "${v4[@]}"
+	ok "$where: ib_send_lat, UD, IPv6" speed 1 ib_send_lat -c UD -s 1000 -n 20 "${v6[@]}"
+}
+
+programs()
+{
+	local where=$1 ip i
+
+	for ip in 4 6; do
+		i=$PEER_IP
+		[ $ip = 4 ] || i=$PEER_IP6
+		ok "$where: rping, IPv$ip" rping_from a "$i" -V -S 1000 -C 10
+		i=$MY_IP
+		[ $ip = 4 ] || i=$MY_IP6
+		port=$((port + 1))
+		ok "$where: rping from b, IPv$ip" rping_from b "$i" -V -S 60000 -C 5
+		port=$((port + 1))
+	done
+	ok "$where: rc_pingpong" pingpong ibv_rc_pingpong "$x4b" "$x4a" -n 50 -s 5000 -c
+	port=$((port + 1))
+	ok "$where: rc_pingpong, IPv6, events" pingpong ibv_rc_pingpong "$x6b" "$x6a" -n 50 -s 100000 -e -c
+	port=$((port + 1))
+	ok "$where: ud_pingpong" pingpong ibv_ud_pingpong "$x4b" "$x4a" -n 50 -s 1000 -c
+	port=$((port + 1))
+}
+
+# in small: each kind of packet, each IP version
+captured()
+{
+	local where=$1 host=$2 v
+
+	ok "$where: a capture" capture "$host"
+	for v in 4 6; do
+		local args=("${v4[@]}")
+		[ $v = 4 ] || args=("${v6[@]}")
+		ok "$where: WRITE, captured, IPv$v" speed 1 ib_write_bw -s 9999 -n 20 "${args[@]}"
+		ok "$where: READ, captured, IPv$v" speed 1 ib_read_bw -s 9999 -n 20 "${args[@]}"
+		ok "$where: SEND, captured, IPv$v" speed 1 ib_send_lat -s 5 -n 20 "${args[@]}"
+		ok "$where: UD, captured, IPv$v" speed 1 ib_send_lat -c UD -s 77 -n 20 "${args[@]}"
+		ok "$where: atomics, captured, IPv$v" speed 1 ib_atomic_lat -n 20 "${args[@]}"
+	done
+	ok "$where: CM, captured" rping_from a "$PEER_IP" -V -S 333 -C 3
+	port=$((port + 1))
+	ok "$where: Wireshark finds nothing wrong, every ICRC is right" judge "$host"
+	for v in 4 6; do
+		ok "$where: packets both ways, IPv$v" \
+			grep -qPz "(?s)received IPv$v.*sent IPv$v" /tmp/judged
+	done
+}
+
+ok "srnic on a, rxe on b" both_dev srnic rxe
+traffic "srnic to rxe"
+programs "srnic to rxe"
+captured "srnic to rxe" a
+ok "no fault counted" quiet srnic0
+ok "srnic unloads" eval "rdma link del srnic0 && rmmod srnic"
+on_b "rdma link del rxe0 && rmmod rdma_rxe"
+
+ok "rxe on a, srnic on b" both_dev rxe srnic
+traffic "rxe to srnic"
+programs "rxe to srnic"
+captured "rxe to srnic" b
+ok "no fault counted" on_b ". /srnic/tests/vm/guest/perftest.sh; quiet srnic0"
+ok "srnic unloads" on_b "rdma link del srnic0 && rmmod srnic"
+done_testing
