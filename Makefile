@@ -19,23 +19,19 @@ demo:			## two VMs, ib_write_bw into a PCIe BAR, and the proof (sets itself up)
 	@scripts/demo
 
 test:			## everything: checks, KUnit, VM tests (sets itself up)
-	@scripts/setup
 	@tests/run
 
 check:			## static checks: W=1, sparse, checkpatch, shellcheck, layers
-	@scripts/setup
 	@tests/run tests/check.t
 
 kunit:			## the KUnit suites, in user-mode Linux and in the debug kernel
-	@scripts/setup
 	@tests/run tests/kunit-um.t tests/kunit-debug.t
 
 vm:			## a shell on host A, with host B behind the cable
 	@scripts/vm shell --hosts 2 --donors bar scripts/lib/vm/ready
 
 bench:			## measure srnic against rdma_rxe (tests/perf)
-	@scripts/setup
-	@for i in tests/perf/*.t; do scripts/bench "$$i" || exit; done
+	@tests/run -v tests/perf
 
 provider:		## build the libibverbs provider (printed: where it is)
 	@scripts/setup

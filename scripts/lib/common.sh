@@ -97,10 +97,25 @@ prune_cache()
 		! -path "$2" -exec rm -rf {} +
 }
 
+# apt_says CMD...: its output, remembered as long as apt's lists don't change
+apt_says()
+{
+	local file
+
+	file=$srnic_cache/apt/$(hash_of "$*" \
+		"$(stat -c %Y /var/lib/apt/lists /etc/apt/* 2>/dev/null)")
+	if [ ! -s "$file" ]; then
+		mkdir -p "$srnic_cache/apt"
+		"$@" >"$file.$$" 2>/dev/null || :
+		mv "$file.$$" "$file"
+	fi
+	cat "$file"
+}
+
 # deb_version PACKAGE: the version apt would install
 deb_version()
 {
-	apt-cache policy "$1" 2>/dev/null | awk '$1 == "Candidate:" { print $2 }'
+	apt_says apt-cache policy "$1" | awk '$1 == "Candidate:" && $2 != "(none)" { print $2 }'
 }
 
 # get_debs DIR PACKAGE...: download packages without installing them
