@@ -136,7 +136,7 @@ captured()
 {
 	local where=$1 host=$2 v
 
-	ok "$where: a capture" capture "$host"
+	capture "$host" || { fail "$where: a capture"; return; }
 	for v in 4 6; do
 		local args=("${v4[@]}")
 		[ $v = 4 ] || args=("${v6[@]}")
@@ -155,7 +155,7 @@ captured()
 	done
 }
 
-ok "srnic on a, rxe on b" both_dev srnic rxe
+both_dev srnic rxe || bail "srnic on a, rxe on b: no devices"
 traffic "srnic to rxe"
 programs "srnic to rxe"
 captured "srnic to rxe" a
@@ -163,7 +163,7 @@ ok "no fault counted" quiet srnic0
 ok "srnic unloads" eval "rdma link del srnic0 && rmmod srnic"
 on_b "rdma link del rxe0 && rmmod rdma_rxe"
 
-ok "rxe on a, srnic on b" both_dev rxe srnic
+both_dev rxe srnic || bail "rxe on a, srnic on b: no devices"
 traffic "rxe to srnic"
 programs "rxe to srnic"
 captured "rxe to srnic" b
