@@ -179,12 +179,31 @@ int srnic_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr,
 				sizeof(cmd));
 }
 
+/* The driver has emptied the ring and says in its header where it starts. */
+static void restart_ring(struct srnic_lock *lock, struct srnic_ring *ring)
+{
+	if (!ring->hdr)
+		return;
+	srnic_lock(lock);
+	ring->mine = __atomic_load_n(&ring->hdr->prod, __ATOMIC_ACQUIRE);
+	ring->peer = __atomic_load_n(&ring->hdr->cons, __ATOMIC_ACQUIRE);
+	srnic_unlock(lock);
+}
+
 int srnic_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr,
 		    int attr_mask)
 {
+	struct srnic_qp *qp = to_srnic_qp(ibqp);
 	struct ibv_modify_qp cmd = {};
+	int ret;
 
-	return ibv_cmd_modify_qp(ibqp, attr, attr_mask, &cmd, sizeof(cmd));
+	ret = ibv_cmd_modify_qp(ibqp, attr, attr_mask, &cmd, sizeof(cmd));
+	if (!ret && attr_mask & IBV_QP_STATE &&
+	    attr->qp_state == IBV_QPS_RESET) {
+		restart_ring(&qp->sq.lock, &qp->sq.ring);
+		restart_ring(&qp->rq.lock, &qp->rq.ring);
+	}
+	return ret;
 }
 
 int srnic_destroy_qp(struct ibv_qp *ibqp)
