@@ -16,6 +16,9 @@
  * there, every index is bounded, and the indices of the kernel's own side are
  * kept privately (what it writes into the header is information only).
  *
+ * The kernel sets both indices of SQ and RQ where a QP enters RESET, and both
+ * of a CQ's new ring where it is resized; the user then takes them over.
+ *
  * Doorbells are IB_USER_VERBS_CMD_POST_SEND and _POST_RECV with no work
  * request in them: 'look at the ring of this QP'.
  */
