@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: GPL-2.0
 """Is the data right? What must be refused, is it? TAP on stdout.
 
-    integrity.py --serve DEV IP                on host b
-    integrity.py DEV IP PEER [options]         on host a; DEV, IP: b has the same
+    integrity.py --serve DEV IP [options]      on host b
+    integrity.py DEV IP PEER [options]         on host a; PEER: for control
 
 Every test is one story about two nodes. All buffers are random, both ends are
 compared as a whole, the bytes around the target included.
 """
 
 import argparse
+import errno
 import os
 import random
 import sys
@@ -18,7 +19,7 @@ import traceback
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
 # pylint: disable=wrong-import-position
-from rdmanode import (ALL, ATOMIC, LOCAL, PAGE, READ, WRITE, Node, NodeError,  # noqa: E402
+from rdmanode import (ATOMIC, LOCAL, PAGE, PORT, READ, WRITE, Node, NodeError,  # noqa: E402
                       Remote, pair, serve, unpair)
 import roce  # noqa: E402
 
@@ -264,6 +265,9 @@ class Suite:
                     self.transfer(qp, here, there, op, size)
             unpair(here, there, qp)
             self.fetch_add(here, there, per_qp=12)
+            for node in (here, there):
+                text = node.shell(f"tc -s qdisc show dev {self.options.netdev}")[1]
+                expect("dropped 0" not in text, f"nothing was lost: {text}")
         finally:
             for node in (here, there):
                 node.shell(f"tc qdisc del dev {self.options.netdev} root")
@@ -504,8 +508,119 @@ class Suite:
         self.release(here, local)
 
 
+    def pool(self, here, there):
+        """p2pmem {way}: memory goes back at dereg, not at munmap, and comes back zeroed"""
+        path = self.options.p2pmem
+        whole = there.available(path)
+        there.place(path)
+        try:
+            self._pool(here, there, path, whole)
+        finally:
+            there.place(None)
+
+    def _pool(self, here, there, path, whole):
+        name, addr, _, rkey, data = self.buffer(there, 1 << 20)
+        there.unmap(name)
+        local, addr1, lkey1, _, _ = self.buffer(here, 1 << 20)
+        expect(there.available(path) == whole - (1 << 20),
+               f"available after munmap: {there.available(path)} of {whole}")
+        rest = self.name()
+        there.mem(rest, whole - (1 << 20))
+        there.fill(rest, b"\xa5" * (whole - (1 << 20)))
+        self.no_room(there)
+        qp = self.name()
+        pair(here, there, qp)
+        here.post(qp, "READ", [(addr1, 1 << 20, lkey1)], addr=addr, rkey=rkey)
+        good(here.sent(qp), 1, "READ")
+        same("what was there before munmap", here.look(local), data)
+        there.dereg(name)
+        self.wait_available(there, 1 << 20)
+        there.mem(name, 1 << 20)
+        same("the next one's memory", there.look(name), bytes(1 << 20))
+        there.unmap(name)
+        there.unmap(rest)
+        self.wait_available(there, whole)
+        unpair(here, there, qp)
+        self.release(here, local)
+
+    def no_room(self, node):
+        """The pool is used up: a clear refusal."""
+        try:
+            node.mem(self.name(), PAGE)
+        except (NodeError, OSError) as error:
+            expect(error.errno == errno.ENOMEM, f"an empty pool says {error}")
+            return
+        raise Failed("an empty pool gave memory")
+
+    def wait_available(self, node, wanted):
+        end = time.monotonic() + 2
+        while node.available(self.options.p2pmem) != wanted:
+            expect(time.monotonic() < end, "available: "
+                   f"{node.available(self.options.p2pmem)}, wanted: {wanted}")
+            time.sleep(0.02)
+
+    def killed(self, here, there):
+        """kill -9 of a program in the middle of traffic {way}: errors, nothing leaks"""
+        path = self.options.p2pmem
+        port = 7900 + self.serial % 1000
+        there.shell(f"setsid {os.path.abspath(__file__)} --serve --port {port} "
+                    f"{'--path ' + path if path else ''} "
+                    f"{there.info()['dev']} {there.info()['ip']} "
+                    ">/dev/null 2>&1 </dev/null &")
+        victim = Remote("127.0.0.1" if there is self.a else self.options.peer, port)
+        whole = there.available(path) if path else 0
+        size, count = 1 << 20, 40
+        name1, addr1, lkey1, _, _ = self.buffer(here, size)
+        name2, addr2, _, rkey2, _ = self.buffer(victim, size)
+        if path:
+            expect(there.available(path) == whole - size, "nothing was taken")
+        qp = self.name()
+        pair(here, victim, qp)
+        here.burst([((qp, "READ" if i & 1 else "WRITE", [(addr1, size, lkey1)]),
+                     {"addr": addr2, "rkey": rkey2}) for i in range(count)])
+        good(here.sent(qp, 1), 1, "the first")
+        there.shell(f"kill -9 {victim.pid()}")
+        wcs = here.sent(qp, count - 1, 20)
+        bad = [wc["status"] for wc in wcs if wc["status"] != "SUCCESS"]
+        expect(len(wcs) == count - 1 and bad and set(bad[1:]) <= {"WR_FLUSH_ERR"} and
+               bad[0] in ("RETRY_EXC_ERR", "REM_ACCESS_ERR", "REM_OP_ERR"),
+               f"{len(wcs)} of {count - 1} completions, errors: {bad}")
+        if path:
+            self.wait_available(there, whole)
+        here.destroy(qp)
+        self.release(here, name1)
+        del name2
+
+
 class SkipTest(Exception):
     """Can't run here, and why."""
+
+
+def on_p2pmem(suite):
+    """Tests once more, with the memory of a PCIe device at one or both ends."""
+    def at(test, ends):
+        def moved(here, there, **args):
+            nodes = [{"initiator": here, "responder": there}[end] for end in ends]
+            for node in nodes:
+                node.place(suite.options.p2pmem)
+            whole = [node.available(suite.options.p2pmem) for node in nodes]
+            try:
+                test(here, there, **args)
+                for node, size in zip(nodes, whole):
+                    suite.wait_available(node, size)
+            finally:
+                for node in nodes:
+                    node.place(None)
+        moved.__doc__ = f"p2pmem ({' and '.join(ends)}): {test.__doc__}"
+        moved.__name__ = "p2pmem"
+        return moved
+    plan = [(at(suite.data, ends), {"op": op})
+            for ends in (("responder",), ("initiator",), ("initiator", "responder"))
+            for op in ("SEND_IMM", "WRITE", "READ")]
+    plan += [(at(test, ("responder",)), {}) for test in (
+        suite.fetch_add, suite.compare_swap, suite.bounds, suite.silent_peer,
+        suite.dereg_under_fire, suite.munmap)]
+    return plan
 
 
 def run(suite, wanted):
@@ -518,6 +633,9 @@ def run(suite, wanted):
         "other_pd", "bounds", "access", "local_keys", "dereg_under_fire",
         "dereg_local", "silent_peer", "munmap")]
     plan += [(suite.lossy, {"percent": percent}) for percent in (1, 10)]
+    plan += [(suite.killed, {})]
+    if suite.options.p2pmem:
+        plan += [(suite.pool, {})] + on_p2pmem(suite)
     number = failed = 0
     for test, args in plan:
         if wanted and test.__name__ not in wanted:
@@ -549,15 +667,16 @@ def main():
     parser.add_argument("ip")
     parser.add_argument("peer", nargs="?", help="the other host's address for control")
     parser.add_argument("--serve", action="store_true")
-    parser.add_argument("--bind", default="")
-    parser.add_argument("--path", help="take memory from this file (/dev/p2pmem0)")
+    parser.add_argument("--port", type=int, default=PORT)
+    parser.add_argument("--path", help="take memory from this file from the start")
+    parser.add_argument("--p2pmem", help="a /dev/p2pmemN that both hosts have")
     parser.add_argument("--netdev", default="eth0")
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--test", action="append", help="only these")
     options = parser.parse_args()
     node = Node(options.dev, options.ip, options.path)
     if options.serve:
-        serve(node, options.bind)
+        serve(node, options.port)
         return 0
     if options.seed is None:
         options.seed = int.from_bytes(os.urandom(4), "big")

@@ -253,8 +253,18 @@ class Node:
                               stderr=subprocess.STDOUT, text=True, check=False)
         return done.returncode, done.stdout
 
-    def sleep(self, seconds):
-        time.sleep(seconds)
+    def pid(self):
+        return os.getpid()
+
+    def place(self, path):
+        """From now on memory comes from this file; None: ordinary memory."""
+        self.path = path
+
+    def available(self, path):
+        """How many bytes a /dev/p2pmemN has to give."""
+        name = os.path.basename(path)
+        with open(f"/sys/class/p2pmem/{name}/available", encoding="ascii") as file:
+            return int(file.read())
 
 
 def _send(sock, thing):
@@ -275,9 +285,9 @@ def _receive(sock):
     return pickle.loads(exactly(struct.unpack("<Q", exactly(8))[0]))
 
 
-def serve(node, bind):
+def serve(node, port=PORT):
     """Do what one Remote asks until it goes away."""
-    with socket.create_server((bind, PORT)) as listener:
+    with socket.create_server(("", port)) as listener:
         sock, _ = listener.accept()
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     while True:
@@ -298,11 +308,11 @@ def serve(node, bind):
 class Remote:
     """The Node that serve() offers on another host."""
 
-    def __init__(self, host, patience=60):
+    def __init__(self, host, port=PORT, patience=60):
         end = time.monotonic() + patience
         while True:
             try:
-                self._sock = socket.create_connection((host, PORT), 5)
+                self._sock = socket.create_connection((host, port), 5)
                 break
             except OSError:
                 if time.monotonic() > end:
