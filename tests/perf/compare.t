@@ -62,14 +62,16 @@ for ((round = 1; round <= ROUNDS; round++)); do
 		for i in "${!tests[@]}"; do
 			IFS='|' read -r name n value unit _ command <<<"${tests[i]}"
 			if [ "$round" = 1 ]; then
-				# what the start of the programs costs
+				# what starting costs is in both
 				once 5 $type "$command" "$value"
 				base=$switched
+				once $((5 * n)) $type "$command" "$value"
+				awk "BEGIN { printf \"%.2f\n\",
+					($switched - $base) / (5 * $n - 5)
+				}" >"/tmp/ctxt.$type.$i"
 			fi
 			once "$n" $type "$command" "$value"
 			echo "$result" >>"/tmp/result.$type.$i"
-			[ "$round" != 1 ] || awk "BEGIN { printf \"%.2f\n\",
-				($switched - $base) / ($n - 5) }" >"/tmp/ctxt.$type.$i"
 			diag "round $round: $type: $name: $result $unit"
 		done
 		down $type || bail "$type doesn't unload"

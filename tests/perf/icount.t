@@ -19,24 +19,26 @@ tests=(
 )
 
 port=19000
-# total N COMMAND: nanoseconds for N messages
+switches() { awk '$1 == "ctxt" { print $2 }' /proc/stat; }
+
+# total N COMMAND: nanoseconds, and context switches, for N messages
 total()
 {
-	local n=$1 command=$2 out x
+	local n=$1 command=$2 out x before
 
 	x=$(gid_index "$dev" "$MY_IP")
-	port=$((port + 1))
 	# shellcheck disable=SC2086 # words
-	timeout 200 $command -n "$n" -d "$dev" -x "$x" -F -p $port >/tmp/server 2>&1 &
-	wait_listen $port
+	timeout 200 $command -n "$n" -d "$dev" -x "$x" -F -p "$port" >/tmp/server 2>&1 &
+	wait_listen "$port"
+	before=$(switches)
 	# shellcheck disable=SC2086 # words
-	out=$(timeout 200 $command -n "$n" -d "$dev" -x "$x" -F -p $port 127.0.0.1 2>&1) ||
+	out=$(timeout 200 $command -n "$n" -d "$dev" -x "$x" -F -p "$port" 127.0.0.1 2>&1) ||
 		{ diag "$out"; diag "$(cat /tmp/server)"; bail "$dev: $command"; }
 	wait
-	awk -v command="$command" '
+	awk -v command="$command" -v switches=$(($(switches) - before)) '
 		$1 ~ /^[0-9]+$/ && $2 == '"$n"' {
 			# bandwidth: million messages a second; latency: average in us
-			print command ~ /_lat/ ? $6 * 1000 * $2 : $2 * 1000 / $5
+			print command ~ /_lat/ ? $6 * 1000 * $2 : $2 * 1000 / $5, switches
 		}' <<<"$out"
 }
 
@@ -46,19 +48,23 @@ for type in srnic rxe; do
 	wait_for 20 gid_index "$dev" "$MY_IP" >/dev/null
 	for i in "${!tests[@]}"; do
 		IFS='|' read -r name few many command <<<"${tests[i]}"
+		port=$((port + 1))
 		t1=$(total "$few" "$command") || { echo "$t1"; exit 1; }
+		port=$((port + 1))
 		t2=$(total "$many" "$command") || { echo "$t2"; exit 1; }
-		awk "BEGIN { printf \"%.0f\n\", ($t2 - $t1) / ($many - $few) }" >"/tmp/$type.$i"
-		diag "$type: $name: $(cat "/tmp/$type.$i") instructions"
+		echo "$t1 $t2 $((many - few))" |
+			awk '{ printf "%.0f %.2f\n", ($3 - $1) / $5, ($4 - $2) / $5 }' >"/tmp/$type.$i"
+		diag "$type: $name: $(cat "/tmp/$type.$i") (instructions, switches)"
 	done
 	rdma link del "$dev"
 	[ $type = rxe ] || rmmod srnic
 done
-diag "| instructions for each message | srnic | rxe | rxe / srnic |"
-diag "| --- | --- | --- | --- |"
+diag "| for each message | instructions srnic | rxe | srnic is better by | switches srnic | rxe |"
+diag "| --- | --- | --- | --- | --- | --- |"
 for i in "${!tests[@]}"; do
-	s=$(cat "/tmp/srnic.$i") r=$(cat "/tmp/rxe.$i")
-	diag "| ${tests[i]%%|*} | $s | $r | $(ratio "$s" "$r" low) |"
+	read -r s switches <"/tmp/srnic.$i"
+	read -r r theirs <"/tmp/rxe.$i"
+	diag "| ${tests[i]%%|*} | $s | $r | $(ratio "$s" "$r" low) | $switches | $theirs |"
 	pass "${tests[i]%%|*}: measured"
 done
 done_testing
