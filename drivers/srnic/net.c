@@ -114,7 +114,7 @@ static int ns_add_port(struct srnic_netns *ns, struct net *net,
 	if (err) {
 		if (!ns->nports)
 			close_sockets(ns);
-		return err;
+		return err == -EBUSY ? -EEXIST : err;
 	}
 	ns->nports++;
 	port->ns = ns;
@@ -128,7 +128,7 @@ static void explain(const struct net_device *ndev, int err)
 		netdev_err(ndev, "UDP port %d is taken in this network namespace, most likely by rdma_rxe: unload that, or give the netdev a namespace of its own\n",
 			   ROCE_V2_UDP_DPORT);
 		break;
-	case -EBUSY:
+	case -EEXIST:
 		netdev_err(ndev, "carries an srnic device already\n");
 		break;
 	default:
@@ -146,7 +146,7 @@ static void explain(const struct net_device *ndev, int err)
  * Tells the administrator in one line where it fails.
  *
  * Context: process context, without RTNL.
- * Return: 0; -EADDRINUSE: UDP port 4791 is someone else's; -EBUSY: the netdev
+ * Return: 0; -EADDRINUSE: UDP port 4791 is someone else's; -EEXIST: the netdev
  * has a port; -ENODEV: its namespace is ending; -ENOMEM and what sockets give.
  */
 int srnic_port_init(struct srnic_port *port, struct net_device *ndev,

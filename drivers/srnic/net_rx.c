@@ -154,7 +154,8 @@ static void trim_to_payload(struct srnic_pkt *pkt)
 	pkt->nseg = seg - pkt->seg;
 }
 
-static void receive(struct srnic_port *port, struct sk_buff *skb)
+static enum skb_drop_reason receive(struct srnic_port *port,
+				    struct sk_buff *skb)
 {
 	struct srnic_rx rx;
 	unsigned int total;
@@ -162,21 +163,22 @@ static void receive(struct srnic_port *port, struct sk_buff *skb)
 	total = prepare(skb);
 	if (unlikely(!total || !fill_l3(&rx, skb))) {
 		srnic_count(port->stats, SRNIC_STAT_MALFORMED_PKTS);
-		return;
+		return SKB_DROP_REASON_PKT_TOO_SMALL;
 	}
 	gather(skb, rx.pkt.seg);
 	if (unlikely(!icrc_right(&rx, skb, total))) {
 		srnic_count(port->stats, SRNIC_STAT_ICRC_ERR);
-		return;
+		return SKB_DROP_REASON_SKB_CSUM;
 	}
 	if (unlikely(srnic_pkt_parse(&rx.pkt, rx.pkt.seg[0].iov_base,
 				     rx.pkt.seg[0].iov_len, total))) {
 		srnic_count(port->stats, SRNIC_STAT_MALFORMED_PKTS);
-		return;
+		return SKB_DROP_REASON_HDR_TRUNC;
 	}
 	trim_to_payload(&rx.pkt);
 	srnic_count(port->stats, SRNIC_STAT_RCVD_PKTS);
 	port->rx(port, &rx);
+	return SKB_CONSUMED;
 }
 
 /**
@@ -190,12 +192,13 @@ static void receive(struct srnic_port *port, struct sk_buff *skb)
 int srnic_net_rcv(struct sock *sk, struct sk_buff *skb)
 {
 	struct srnic_port *port = find_port(skb);
+	enum skb_drop_reason reason = SKB_DROP_REASON_DEV_READY;
 
-	if (!port) {
-		kfree_skb_reason(skb, SKB_DROP_REASON_DEV_READY);
-		return 0;
-	}
-	receive(port, skb);
-	consume_skb(skb);
+	if (likely(port))
+		reason = receive(port, skb);
+	if (likely(reason == SKB_CONSUMED))
+		consume_skb(skb);
+	else
+		kfree_skb_reason(skb, reason);
 	return 0;
 }
