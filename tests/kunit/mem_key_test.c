@@ -178,12 +178,16 @@ static void key_low_byte(struct kunit *test)
 static void expect_fair(struct kunit *test, const u32 *count, u32 n,
 			const char *what)
 {
+	u32 missing = 0;
 	u64 sum = 0;
 	u32 chi;
 	int i;
 
-	for (i = 0; i < 256; i++)
+	for (i = 0; i < 256; i++) {
 		sum += (u64)count[i] * count[i];
+		missing += !count[i];
+	}
+	KUNIT_EXPECT_EQ_MSG(test, missing, 0, "%s", what);
 	chi = div_u64(sum * 256, n) - n;
 	KUNIT_EXPECT_LT_MSG(test, chi, 450, "%s", what);
 	KUNIT_EXPECT_GT_MSG(test, chi, 110, "%s", what);
@@ -261,6 +265,20 @@ static void key_avalanche(struct kunit *test)
 	}
 }
 
+/* The low byte of a handle's first life: any. */
+static void key_low_byte_fair(struct kunit *test)
+{
+	struct srnic_key_codec *kc = new_codec(test, 16);
+	u32 *count = kunit_kzalloc(test, 256 * sizeof(*count), GFP_KERNEL);
+	u32 n = WHOLE ? 60000 : 20000;
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, count);
+	for (i = 0; i < n; i++)
+		count[srnic_key_encode(kc, i, 0) & 255]++;
+	expect_fair(test, count, n, "low byte");
+}
+
 /*
  * The low byte of a handle's second life, for someone who knows the first
  * one's: any of the other 255, whatever the first one was.
@@ -271,7 +289,7 @@ static void key_low_byte_moves(struct kunit *test)
 	struct srnic_key_codec *kc = new_codec(test, order);
 	u32 *count = kunit_kzalloc(test, 256 * sizeof(*count), GFP_KERNEL);
 	u32 n = WHOLE ? 60000 : 20000;
-	u32 i, chi, stayed;
+	u32 i, chi, missing = 0;
 	u64 sum = 0;
 
 	KUNIT_ASSERT_NOT_NULL(test, count);
@@ -281,10 +299,12 @@ static void key_low_byte_moves(struct kunit *test)
 
 		count[(b - a) & 255]++;
 	}
-	stayed = count[0];
-	KUNIT_EXPECT_EQ(test, stayed, 0);
-	for (i = 1; i < 256; i++)
+	KUNIT_EXPECT_EQ(test, count[0], 0);
+	for (i = 1; i < 256; i++) {
 		sum += (u64)count[i] * count[i];
+		missing += !count[i];
+	}
+	KUNIT_EXPECT_EQ(test, missing, 0);
 	chi = div_u64(sum * 255, n) - n;
 	KUNIT_EXPECT_LT(test, chi, 450);
 	KUNIT_EXPECT_GT(test, chi, 110);
@@ -312,6 +332,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(key_steps_of_lives),
 	KUNIT_CASE(key_steps_of_slots),
 	KUNIT_CASE(key_avalanche),
+	KUNIT_CASE(key_low_byte_fair),
 	KUNIT_CASE(key_low_byte_moves),
 	KUNIT_CASE(key_secrets_differ),
 	{}
