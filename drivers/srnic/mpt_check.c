@@ -7,6 +7,8 @@
  */
 #include "mpt.h"
 
+#include <linux/compiler.h>
+
 /* @addr + @len passes 2^64. Ending exactly there is allowed. */
 static bool wraps(u64 addr, u64 len)
 {
@@ -42,7 +44,8 @@ enum srnic_key_reason srnic_mpt_check(const struct srnic_mpt_entry *e,
 
 	if (e->key != rq->key)
 		return SRNIC_KEY_STALE;
-	why = srnic_mpt_state_reason(e->state);
+	/* the one field that a writer may be changing: see srnic_mpt_kill() */
+	why = srnic_mpt_state_reason(READ_ONCE(e->state));
 	if (why != SRNIC_KEY_OK)
 		return why;
 	if (e->pdn != rq->pdn)
