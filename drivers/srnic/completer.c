@@ -31,9 +31,11 @@ static struct srnic_swqe *oldest(struct srnic_sq *sq)
 
 static void move_una(struct srnic_qp *qp, u32 psn)
 {
-	if (srnic_psn_diff(psn, qp->sq.una) > 0) {
+	s32 npsn = srnic_psn_diff(psn, qp->sq.una);
+
+	if (npsn > 0) {
 		qp->sq.una = psn;
-		srnic_requester_progress(qp);
+		srnic_requester_progress(qp, npsn);
 	}
 }
 

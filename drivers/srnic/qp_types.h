@@ -101,17 +101,25 @@ struct srnic_swqe {
  * @psn: of the next packet to be sent
  * @max_psn: never used yet
  * @una: oldest unacknowledged
+ * @cwnd: PSNs that may be unacknowledged
  * @since_ackreq: packets since the last one with AckReq
  * @timeout: IBTA code (4.096 us * 2^code), 0: none
  * @retry_cnt: retries without progress that are allowed
  * @rnr_retry: the same for RNR NAKs, 7: any number
  * @retries: of @retry_cnt, how many are left
  * @rnr_retries: of @rnr_retry, how many are left
+ * @backoff: timeouts since the last round trip was measured, as a power of two
+ * @rtt_on: the round trip of @rtt_psn is being measured
+ * @timed_out: sending again what lies before @max_psn, maybe for no reason
+ * @rtt_psn: a PSN that asked for an acknowledge, sent once
+ * @rtt_start: jiffies when it was sent
+ * @rtt: jiffies, smoothed
  * @deadline: jiffies when @una counts as lost
  * @timer: fires at an old @deadline, and then looks at the present one
  * @wait: ends @waiting
  * @rd_head: the oldest entry of @rd_end
  * @rd_tail: behind the newest entry of @rd_end
+ * @rd_undo: @rd_tail before the timeout
  * @max_rd: READ and atomic requests that may be outstanding
  * @rd_end: last PSNs of those that are, SRNIC_MAX_RD_ATOMIC entries
  * @ring: a program's; without hdr for kernel users
@@ -136,17 +144,25 @@ struct srnic_sq {
 	u32 psn;
 	u32 max_psn;
 	u32 una;
+	u32 cwnd;
 	u32 since_ackreq;
 	u8 timeout;
 	u8 retry_cnt;
 	u8 rnr_retry;
 	u8 retries;
 	u8 rnr_retries;
+	u8 backoff;
+	bool rtt_on;
+	bool timed_out;
+	u32 rtt_psn;
+	unsigned long rtt_start;
+	unsigned long rtt;
 	unsigned long deadline;
 	struct timer_list timer;
 	struct hrtimer wait;
 	u32 rd_head;
 	u32 rd_tail;
+	u32 rd_undo;
 	u8 max_rd;
 	u32 *rd_end;
 	/* never changed after creation */

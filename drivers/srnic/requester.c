@@ -7,9 +7,16 @@
  * window of unacknowledged PSNs, which the acknowledges move, so neither a long
  * queue of work nor a large READ floods the network or starves the CPU.
  *
- * An RDMA READ goes out in requests of at most READ_CHUNK responses: on the
- * wire a number of smaller READs, each with a RETH of its own, so that the
- * window holds for the data that comes back as well.
+ * An RDMA READ goes out in requests of READ_CHUNK responses: on the wire a
+ * number of smaller READs, each with a RETH of its own, so that the window holds
+ * for the data that comes back as well. A repeated request asks for the rest of
+ * one such chunk: responders ignore one that exceeds what was asked for before.
+ *
+ * A timeout is not yet a loss: with many busy QPs a round trip is mostly
+ * queueing. So the clock follows the round trips seen, within what IBTA
+ * 9.7.6.1.3 allows; after a timeout one packet is sent, and the window grows
+ * with what is acknowledged; and when more is acknowledged than was sent again,
+ * the first transmission is known to have arrived, and sending goes on behind it.
  *
  * Acknowledges are asked for (AckReq) when a message ends that is signaled or
  * the last one there is, and at least every ACK_EVERY packets.
@@ -24,8 +31,7 @@
 #include "sge.h"
 #include "sq.h"
 
-#define WINDOW		128	/* PSNs that may be unacknowledged */
-#define READ_CHUNK	64	/* responses to one READ request */
+#define READ_CHUNK	32	/* responses to one READ request */
 #define ACK_EVERY	32
 #define BUDGET		256	/* packets in one turn */
 #define FULL_QUEUE_NS	(200 * NSEC_PER_USEC)	/* the netdev's queue drains */
@@ -37,6 +43,14 @@ static u32 swqe_npsn(const struct srnic_qp *qp, const struct srnic_swqe *wqe)
 	return max(DIV_ROUND_UP(wqe->length, qp->mtu), 1U);
 }
 
+/* Between T and 4 T (IBTA 9.7.6.1.3), which is at least a tick. */
+static unsigned long retransmit_ticks(const struct srnic_sq *sq)
+{
+	unsigned long t = nsecs_to_jiffies(4096ull << sq->timeout) + 1;
+
+	return min(max(t, 2 * sq->rtt) << sq->backoff, 4 * t);
+}
+
 /*
  * Start or go on with the retransmission clock. The timer is not touched while
  * it is pending: it looks at the deadline when it fires.
@@ -44,32 +58,59 @@ static u32 swqe_npsn(const struct srnic_qp *qp, const struct srnic_swqe *wqe)
 static void clock_start(struct srnic_qp *qp)
 {
 	struct srnic_sq *sq = &qp->sq;
-	u64 ns = 4096ull << sq->timeout;
 
 	if (!sq->timeout)
 		return;
-	sq->deadline = jiffies + nsecs_to_jiffies(ns) + 2;
+	sq->deadline = jiffies + retransmit_ticks(sq) + 1;
 	if (!timer_pending(&sq->timer))
 		mod_timer(&sq->timer, sq->deadline);
 }
 
+/* The timeout was early. What was outstanding before it is so again. */
+static void undo_timeout(struct srnic_sq *sq)
+{
+	srnic_sq_rewind(sq, sq->max_psn);
+	/* chunks are the same whenever they are asked for, so are their ends */
+	sq->rd_tail = sq->rd_undo;
+	sq->cwnd = SRNIC_SQ_WINDOW;
+}
+
+static void measure(struct srnic_sq *sq)
+{
+	unsigned long rtt = jiffies - sq->rtt_start;
+
+	if (!sq->rtt_on || srnic_psn_diff(sq->una, sq->rtt_psn) <= 0)
+		return;
+	/* up at once, down slowly */
+	sq->rtt = max(rtt, (3 * sq->rtt + rtt) / 4);
+	sq->rtt_on = false;
+	sq->backoff = 0;
+}
+
 /**
  * srnic_requester_progress() - the peer has acknowledged something
- * @qp: QP, sq.lock held
+ * @qp: QP, sq.lock held, sq.una moved
+ * @npsn: how far
  */
-void srnic_requester_progress(struct srnic_qp *qp)
+void srnic_requester_progress(struct srnic_qp *qp, u32 npsn)
 {
 	struct srnic_sq *sq = &qp->sq;
 
 	sq->retries = sq->retry_cnt;
 	sq->rnr_retries = sq->rnr_retry;
 	sq->implied_nak = false;
+	sq->cwnd = min(sq->cwnd + npsn, (u32)SRNIC_SQ_WINDOW);
+	if (srnic_psn_diff(sq->psn, sq->una) < 0) {
+		if (sq->timed_out)
+			undo_timeout(sq);
+		else
+			sq->psn = sq->una;
+	}
+	measure(sq);
 	while (sq->rd_head != sq->rd_tail &&
 	       srnic_psn_diff(sq->rd_end[sq->rd_head % SRNIC_MAX_RD_ATOMIC],
 			      sq->una) < 0)
 		sq->rd_head++;
-	if (srnic_psn_diff(sq->psn, sq->una) < 0)
-		sq->psn = sq->una;
 	clock_start(qp);
 }
 
@@ -217,16 +258,24 @@ static bool more_to_send(struct srnic_qp *qp)
 	return srnic_sq_at(sq, sq->next + 1)->status == IB_WC_SUCCESS;
 }
 
-/* npsn PSNs are on their way. */
-static void advance(struct srnic_qp *qp, const struct srnic_swqe *wqe, u32 npsn)
+/* npsn PSNs are on their way; asks: an answer will come. */
+static void advance(struct srnic_qp *qp, const struct srnic_swqe *wqe, u32 npsn,
+		    bool asks)
 {
 	struct srnic_sq *sq = &qp->sq;
 
+	if (asks && !sq->rtt_on && sq->psn == sq->max_psn) {
+		sq->rtt_on = true;
+		sq->rtt_psn = sq->psn;
+		sq->rtt_start = jiffies;
+	}
 	if (sq->una == sq->max_psn)
 		clock_start(qp);
 	sq->psn = srnic_psn_add(sq->psn, npsn);
 	if (srnic_psn_diff(sq->psn, sq->max_psn) > 0)
 		sq->max_psn = sq->psn;
+	if (sq->psn == sq->max_psn)
+		sq->timed_out = false;
 	if (srnic_psn_diff(sq->psn, wqe->last_psn) > 0)
 		sq->next++;
 }
@@ -249,9 +298,10 @@ static bool send_data(struct srnic_qp *qp, struct srnic_swqe *wqe)
 		.len = len,
 	};
 	bool signaled = sq->all_signaled || wqe->flags & IB_SEND_SIGNALED;
+	u32 ahead = srnic_psn_diff(sq->psn, sq->una);
 	int err;
 
-	if (srnic_psn_diff(sq->psn, sq->una) >= WINDOW)
+	if (ahead >= sq->cwnd)
 		return false;
 	out.opcode = data_opcode(wqe, (off ? 0 : SRNIC_OP_FIRST) |
 				      (last ? SRNIC_OP_LAST : 0));
@@ -259,6 +309,7 @@ static bool send_data(struct srnic_qp *qp, struct srnic_swqe *wqe)
 	out.solicited = last && wqe->flags & IB_SEND_SOLICITED &&
 			(wqe->kind == SRNIC_OP_SEND || wqe_has_imm(wqe));
 	out.ackreq = sq->since_ackreq + 1 >= ACK_EVERY ||
+		     ahead + 1 == sq->cwnd ||
 		     (last && (signaled || !more_to_send(qp)));
 	err = requester_xmit(qp, wqe, rc_av(qp), &out, off);
 	if (err == -EACCES)
@@ -268,7 +319,7 @@ static bool send_data(struct srnic_qp *qp, struct srnic_swqe *wqe)
 	sq->since_ackreq = out.ackreq ? 0 : sq->since_ackreq + 1;
 	if (last && wqe->kind == SRNIC_OP_SEND)
 		srnic_count(qp->tp->stats, SRNIC_STAT_RDMA_SENDS);
-	advance(qp, wqe, 1);
+	advance(qp, wqe, 1, out.ackreq);
 	return true;
 }
 
@@ -277,9 +328,10 @@ static bool send_read(struct srnic_qp *qp, struct srnic_swqe *wqe)
 {
 	struct srnic_sq *sq = &qp->sq;
 	u32 left = srnic_psn_diff(wqe->last_psn, sq->psn) + 1;
-	s32 room = WINDOW - srnic_psn_diff(sq->psn, sq->una);
-	u32 off = srnic_psn_diff(sq->psn, wqe->first_psn) * qp->mtu;
-	u32 n = min3(left, (u32)READ_CHUNK, (u32)max(room, 0));
+	u32 ahead = srnic_psn_diff(sq->psn, sq->una);
+	u32 done = srnic_psn_diff(sq->psn, wqe->first_psn);
+	u32 n = min(left, READ_CHUNK - done % READ_CHUNK);
+	u32 off = done * qp->mtu;
 	struct srnic_pkt_out out = {
 		.pkey = IB_DEFAULT_PKEY_FULL,
 		.qpn = qp->dest_qpn,
@@ -293,8 +345,7 @@ static bool send_read(struct srnic_qp *qp, struct srnic_swqe *wqe)
 
 	if (sq->rd_tail - sq->rd_head >= sq->max_rd)
 		return false;
-	/* no crumbs: a request costs the same for one response as for many */
-	if (n < min(left, (u32)READ_CHUNK / 2))
+	if (ahead && ahead + n > sq->cwnd)
 		return false;
 	switch (wqe->kind) {
 	case SRNIC_OP_READ:
@@ -313,7 +364,7 @@ static bool send_read(struct srnic_qp *qp, struct srnic_swqe *wqe)
 	sq->since_ackreq = 0;	/* the response acknowledges */
 	sq->rd_end[sq->rd_tail++ % SRNIC_MAX_RD_ATOMIC] =
 		srnic_psn_add(sq->psn, n - 1);
-	advance(qp, wqe, n);
+	advance(qp, wqe, n, true);
 	return true;
 }
 
@@ -447,6 +498,23 @@ void srnic_requester_run(struct srnic_qp *qp)
 		check_drained(qp);
 }
 
+static void timed_out(struct srnic_qp *qp)
+{
+	struct srnic_sq *sq = &qp->sq;
+	u32 rd_tail = sq->timed_out ? sq->rd_undo : sq->rd_tail;
+	/* else a gap was being filled: that loss was real */
+	bool early = sq->timed_out || sq->psn == sq->max_psn;
+
+	srnic_count(qp->tp->stats, SRNIC_STAT_TIMEOUTS);
+	/* four times the interval is as long as it gets */
+	sq->backoff = min(sq->backoff + 1, 2);
+	srnic_requester_retry(qp);
+	sq->timed_out = early;
+	sq->rd_undo = rd_tail;
+	sq->cwnd = 1;
+	srnic_requester_run(qp);
+}
+
 static void retransmit_timer(struct timer_list *t)
 {
 	struct srnic_qp *qp = container_of(t, struct srnic_qp, sq.timer);
@@ -455,15 +523,12 @@ static void retransmit_timer(struct timer_list *t)
 	srnic_sq_lock(qp);
 	if ((qp->state == IB_QPS_RTS || qp->state == IB_QPS_SQD) &&
 	    sq->una != sq->max_psn) {
-		if (sq->waiting) {
+		if (sq->waiting)
 			clock_start(qp);
-		} else if (time_before(jiffies, sq->deadline)) {
+		else if (time_before(jiffies, sq->deadline))
 			mod_timer(&sq->timer, sq->deadline);
-		} else {
-			srnic_count(qp->tp->stats, SRNIC_STAT_TIMEOUTS);
-			srnic_requester_retry(qp);
-			srnic_requester_run(qp);
-		}
+		else
+			timed_out(qp);
 	}
 	srnic_sq_unlock(qp);
 }

@@ -11,7 +11,7 @@ void srnic_requester_retry(struct srnic_qp *qp);
 /* sq.lock held: send nothing for so long */
 void srnic_requester_pause(struct srnic_qp *qp, u64 ns);
 /* sq.lock held: the peer has acknowledged something */
-void srnic_requester_progress(struct srnic_qp *qp);
+void srnic_requester_progress(struct srnic_qp *qp, u32 npsn);
 
 void srnic_requester_init(struct srnic_qp *qp);
 /* Timers are off for good. */

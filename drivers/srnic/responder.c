@@ -352,6 +352,9 @@ static void repeat_read(struct srnic_qp *qp, const struct srnic_pkt *pkt)
 	if (pkt->va != res->va + off || pkt->rkey != res->rkey ||
 	    off > res->len || pkt->dmalen > res->len - off)
 		return;
+	/* a peer in a hurry: it would get it twice */
+	if (srnic_response_waits(qp, pkt->psn, pkt->dmalen))
+		return;
 	srnic_response_read(&qp->rq, pkt->psn, pkt->va, pkt->rkey, pkt->dmalen);
 }
 

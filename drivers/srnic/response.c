@@ -65,6 +65,31 @@ void srnic_response_read(struct srnic_rq *rq, u32 psn, u64 va, u32 rkey, u32 len
 }
 
 /**
+ * srnic_response_waits() - is this READ data still to be sent?
+ * @qp: QP, rq.lock held
+ * @psn: of its first packet
+ * @len: bytes
+ *
+ * Return: true when all of it is part of one job.
+ */
+bool srnic_response_waits(const struct srnic_qp *qp, u32 psn, u32 len)
+{
+	const struct srnic_rq *rq = &qp->rq;
+	u32 i;
+
+	lockdep_assert_held(&rq->lock);
+	for (i = rq->job_head; i != rq->job_tail; i++) {
+		const struct srnic_job *job = &rq->jobs[i % SRNIC_MAX_JOBS];
+		s32 skip = srnic_psn_diff(psn, job->psn);
+
+		if (job->kind == SRNIC_OP_READ && skip >= 0 &&
+		    (u64)skip * qp->mtu + len <= job->left)
+			return true;
+	}
+	return false;
+}
+
+/**
  * srnic_response_atomic() - the result of an atomic is to be sent
  * @rq: receive half, locked, with room
  * @psn: of the request

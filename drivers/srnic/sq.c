@@ -145,7 +145,12 @@ void srnic_sq_reset(struct srnic_qp *qp)
 	sq->cons = 0;
 	sq->rd_head = 0;
 	sq->rd_tail = 0;
+	sq->cwnd = SRNIC_SQ_WINDOW;
 	sq->since_ackreq = 0;
+	sq->backoff = 0;
+	sq->rtt_on = false;
+	sq->timed_out = false;
+	sq->rtt = 0;
 	sq->waiting = false;
 	sq->implied_nak = false;
 	sq->probed = false;
@@ -494,6 +499,8 @@ void srnic_sq_rewind(struct srnic_sq *sq, u32 psn)
 			break;
 	}
 	sq->psn = psn;
+	sq->rtt_on = false;
+	sq->timed_out = false;
 	/* READs from there on aren't outstanding any more */
 	while (sq->rd_tail != sq->rd_head &&
 	       srnic_psn_diff(sq->rd_end[(sq->rd_tail - 1) %
