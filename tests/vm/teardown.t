@@ -191,7 +191,7 @@ replug
 ok "$what: all works again" renew
 
 what="namespace exit at the server"
-if on_b "ip netns add n && ip link add mv0 link eth0 netns n type macvlan mode bridge"; then
+if on_b "ip netns add n && ip link add link eth0 name mv0 netns n type macvlan mode bridge"; then
 	on_b "ip -n n link set lo up; ip -n n link set mv0 up; ip -n n addr add 10.77.0.12/24 dev mv0"
 	ok "$what: a link in it" on_b "ip netns exec n rdma link add srnic1 type srnic netdev mv0 &&
 		wait_for 20 gid_index srnic1 10.77.0.12"
