@@ -21,6 +21,7 @@
 #include <linux/module.h>
 #include <linux/pci.h>
 #include <linux/slab.h>
+#include <linux/sysfs.h>
 
 #include "backing.h"
 #include "hold.h"
@@ -152,9 +153,34 @@ static struct p2pmem *new(const struct p2pmem_donation *d)
 	p->backing = &p2pmem_page_backing;
 
 	p->dev.class = &p2pmem_class;
-	p->dev.parent = &d->pdev->dev;
+	set_dev_node(&p->dev, dev_to_node(&d->pdev->dev));
 	device_initialize(&p->dev);
 	return p;
+}
+
+/*
+ * The PCI function is not the parent device: the directory for devices of
+ * our class would be called p2pmem, and with CONFIG_PCI_P2PDMA the PCI layer
+ * has one of that name there already. So the link that a parent gives is made
+ * by hand, before user space is told.
+ */
+static int add_device(struct p2pmem *p)
+{
+	int ret;
+
+	dev_set_uevent_suppress(&p->dev, true);
+	ret = cdev_device_add(&p->cdev, &p->dev);
+	if (ret)
+		return ret;
+
+	ret = sysfs_create_link(&p->dev.kobj, &p->d.pdev->dev.kobj, "device");
+	if (ret) {
+		cdev_device_del(&p->cdev, &p->dev);
+		return ret;
+	}
+	dev_set_uevent_suppress(&p->dev, false);
+	kobject_uevent(&p->dev.kobj, KOBJ_ADD);
+	return 0;
 }
 
 static int publish(struct p2pmem *p)
@@ -169,7 +195,7 @@ static int publish(struct p2pmem *p)
 	p->cdev.owner = THIS_MODULE;
 	ret = dev_set_name(&p->dev, "p2pmem%d", MINOR(p->dev.devt));
 	if (!ret)
-		ret = cdev_device_add(&p->cdev, &p->dev);
+		ret = add_device(p);
 	if (ret)
 		p2pmem_devt_put(p->dev.devt);
 	return ret;

@@ -237,6 +237,9 @@ EXPORT_SYMBOL_GPL(p2pmem_hold_put);
  * p2pmem_hold_addr() - where the kernel finds the memory
  * @h: a hold
  *
+ * The mapping may be write-combining: what is written through it needs a
+ * wmb() before anybody is told that it is there.
+ *
  * Return: address of the first byte of the held range. Must not be touched
  * any more once the hold's revoke callback has returned.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * /sys/class/p2pmem/p2pmemN/: what p2pmem(4) documents. The donor is the
- * parent device, which gives the link 'device'.
+ * /sys/class/p2pmem/p2pmemN/: what p2pmem(4) documents. (The link 'device'
+ * to the donor is made in donation.c.)
  */
 #include <linux/sysfs.h>
 

@@ -308,22 +308,5 @@ class MmapTest(unittest.TestCase):
         self.assertEqual([reap(p) for p in pids], [0] * 4)
 
 
-class Outside(unittest.TestCase):
-    """Leaves a pattern for whoever reads the file behind the BAR."""
-
-    def test_pattern(self):
-        pattern = os.environ.get("PATTERN")
-        if not pattern:
-            self.skipTest("no PATTERN")
-        bdf = pci_functions(IVSHMEM)[0]
-        name = bind(bdf)
-        fd = opened(name)
-        m = Mapping(fd, 2 << 20)
-        m.put((1 << 20) + 5, pattern.encode())
-        m.unmap()
-        os.close(fd)
-        unbind(bdf)
-
-
 if __name__ == "__main__":
     main("p2pmem_bar")

@@ -55,13 +55,22 @@ def pci_functions(ids):
             if (read(PCI + bdf + "/vendor"), read(PCI + bdf + "/device")) == ids]
 
 
+def donation(bdf):
+    """The 'p2pmemN' whose donor it is."""
+    device = os.path.realpath(PCI + bdf)
+    for path in glob.glob(CLASS + "p2pmem*"):
+        if os.path.realpath(path + "/device") == device:
+            return os.path.basename(path)
+    raise LookupError(bdf)
+
+
 def bind(bdf):
     """Bind to p2pmem_bar; returns 'p2pmemN', raises OSError when refused."""
     if os.path.exists(PCI + bdf + "/driver"):
         write(PCI + bdf + "/driver/unbind", bdf)
     write(PCI + bdf + "/driver_override", "p2pmem_bar")
     write(DRIVER + "bind", bdf)
-    return os.path.basename(glob.glob(PCI + bdf + "/p2pmem/p2pmem*")[0])
+    return donation(bdf)
 
 
 def unbind(bdf):
@@ -91,7 +100,8 @@ def wait_for(condition, seconds=10):
 
 
 def log_mark(text):
-    write("/dev/kmsg", text)
+    # without the newline the line is kept back until another one comes
+    write("/dev/kmsg", text + "\n")
     return text
 
 
