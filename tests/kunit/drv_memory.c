@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The whole memory layer but peer.c, for which the test stands in. */
+#include "../../drivers/srnic/key.c"
+#include "../../drivers/srnic/mpt_check.c"
+#include "../../drivers/srnic/mpt.c"
+#include "../../drivers/srnic/mtt.c"
+#include "../../drivers/srnic/access.c"
+#include "../../drivers/srnic/mr.c"

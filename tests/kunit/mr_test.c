@@ -1,0 +1,422 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Registrations: of a program's memory, of a donor's (a stand-in for peer.c),
+ * of the kernel's; what is refused, and that nothing stays behind.
+ */
+#include <kunit/test.h>
+#include <linux/bottom_half.h>
+#include <linux/err.h>
+#include <linux/mm.h>
+#include <linux/mman.h>
+#include <linux/module.h>
+#include <linux/uaccess.h>
+#include <rdma/ib_verbs.h>
+
+#include "../../drivers/srnic/access.h"
+#include "../../drivers/srnic/mr.h"
+#include "../../drivers/srnic/mtt.h"
+#include "../../drivers/srnic/peer.h"
+#include "rng.h"
+
+#define PDN	5
+#define PAGES	6
+#define IOVA	0x123456789ull
+#define RW	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |	\
+		 IB_ACCESS_REMOTE_READ)
+
+/*
+ * The stand-in for peer.c: what the next srnic_peer_get() shall do, and what
+ * has been seen.
+ */
+struct srnic_peer {
+	void (*revoke)(void *ctx);
+	void *ctx;
+};
+
+static struct {
+	bool claim;		/* the range is a donor's */
+	int err;		/* and can't be had */
+	bool revoke_at_once;	/* the donor goes before get returns */
+	bool writable;		/* what was asked for */
+	int gets;
+	int puts;
+	struct srnic_peer peer;
+} fake;
+
+/* Nothing is behind it: only its address is looked at. */
+#define FAKE_ADDR	((void __iomem *)0xdead000)
+
+struct srnic_peer *srnic_peer_get(struct device *client, unsigned long start,
+				  size_t length, bool writable,
+				  void (*revoke)(void *ctx), void *ctx)
+{
+	fake.gets++;
+	fake.writable = writable;
+	if (!fake.claim)
+		return NULL;
+	if (fake.err)
+		return ERR_PTR(fake.err);
+	fake.peer.revoke = revoke;
+	fake.peer.ctx = ctx;
+	if (fake.revoke_at_once)
+		revoke(ctx);
+	return &fake.peer;
+}
+
+void srnic_peer_put(struct srnic_peer *peer)
+{
+	fake.puts++;
+}
+
+void __iomem *srnic_peer_addr(const struct srnic_peer *peer)
+{
+	return FAKE_ADDR;
+}
+
+/**
+ * struct fixture - a table, a device without a DMA device, a program's memory
+ * @mpt: the table
+ * @ibdev: says that addresses are kernel addresses (virtual DMA), no more
+ * @user: start of PAGES pages, or 0
+ * @shadow: what should stand there
+ */
+struct fixture {
+	struct srnic_mpt *mpt;
+	struct ib_device *ibdev;
+	unsigned long user;
+	u8 shadow[PAGES * PAGE_SIZE];
+};
+
+static struct fixture *new_fixture(struct kunit *test, unsigned long prot)
+{
+	struct fixture *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
+	struct rnd_state rng;
+
+	KUNIT_ASSERT_NOT_NULL(test, f);
+	memset(&fake, 0, sizeof(fake));
+	f->ibdev = kunit_kzalloc(test, sizeof(*f->ibdev), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, f->ibdev);
+	f->mpt = srnic_mpt_create(8);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, f->mpt);
+	if (!prot)
+		return f;
+	f->user = kunit_vm_mmap(test, NULL, 0, sizeof(f->shadow), prot,
+				MAP_ANONYMOUS | MAP_PRIVATE, 0);
+	KUNIT_ASSERT_FALSE(test, f->user == 0 || f->user >= TASK_SIZE);
+	if (!(prot & PROT_WRITE))
+		return f;
+	prandom_seed_state(&rng, 13);
+	prandom_bytes_state(&rng, f->shadow, sizeof(f->shadow));
+	KUNIT_ASSERT_EQ(test, copy_to_user((void __user *)f->user, f->shadow,
+					   sizeof(f->shadow)), 0);
+	return f;
+}
+
+static void end_fixture(struct kunit *test, struct fixture *f)
+{
+	KUNIT_EXPECT_EQ(test, srnic_mpt_live(f->mpt), 0);
+	srnic_mpt_destroy(f->mpt);
+}
+
+static struct srnic_mr *reg(struct fixture *f, u64 off, u64 len, int access)
+{
+	return srnic_mr_reg_user(f->mpt, f->ibdev, PDN, NULL, f->user + off, len,
+				 IOVA, access);
+}
+
+static enum srnic_key_reason get(struct fixture *f, u32 key, u64 off, u64 len,
+				 void *dst)
+{
+	struct srnic_mpt_req rq = {
+		.key = key, .pdn = PDN, .access = IB_ACCESS_REMOTE_READ,
+		.addr = IOVA + off, .len = len,
+	};
+	enum srnic_key_reason why;
+
+	local_bh_disable();
+	why = srnic_access_get(f->mpt, &rq, dst);
+	local_bh_enable();
+	return why;
+}
+
+static enum srnic_key_reason put(struct fixture *f, u32 key, u64 off, u64 len,
+				 void *p)
+{
+	struct srnic_mpt_req rq = {
+		.key = key, .pdn = PDN, .access = IB_ACCESS_REMOTE_WRITE,
+		.addr = IOVA + off, .len = len,
+	};
+	struct kvec seg = { p, len };
+	struct srnic_cursor src = { .seg = &seg };
+	enum srnic_key_reason why;
+
+	local_bh_disable();
+	why = srnic_access_put(f->mpt, &rq, &src);
+	local_bh_enable();
+	return why;
+}
+
+/* Any start, any length, an IOVA of another page offset. */
+static void mr_user_memory(struct kunit *test)
+{
+	struct fixture *f = new_fixture(test, PROT_READ | PROT_WRITE);
+	u8 *buf = kunit_kmalloc(test, sizeof(f->shadow), GFP_KERNEL);
+	struct rnd_state rng;
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, buf);
+	prandom_seed_state(&rng, 14);
+	for (i = 0; i < 60; i++) {
+		u32 off = rng_below(&rng, sizeof(f->shadow));
+		u32 len = 1 + rng_below(&rng, sizeof(f->shadow) - off);
+		u32 at = rng_below(&rng, len);
+		u32 n = rng_below(&rng, len - at + 1);
+		struct srnic_mr *mr = reg(f, off, len, RW);
+
+		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, mr);
+		KUNIT_EXPECT_EQ(test, mr->ibmr.lkey, mr->ibmr.rkey);
+		KUNIT_EXPECT_EQ(test, mr->ibmr.length, len);
+		KUNIT_EXPECT_EQ(test, get(f, mr->ibmr.rkey, at, n, buf),
+				SRNIC_KEY_OK);
+		KUNIT_EXPECT_MEMEQ(test, buf, f->shadow + off + at, n);
+		prandom_bytes_state(&rng, buf, n);
+		KUNIT_EXPECT_EQ(test, put(f, mr->ibmr.rkey, at, n, buf),
+				SRNIC_KEY_OK);
+		memcpy(f->shadow + off + at, buf, n);
+		KUNIT_EXPECT_EQ(test, get(f, mr->ibmr.rkey, 0, len + 1, buf),
+				SRNIC_KEY_BOUNDS);
+		srnic_mr_destroy(mr);
+	}
+	KUNIT_ASSERT_EQ(test, copy_from_user(buf, (void __user *)f->user,
+					     sizeof(f->shadow)), 0);
+	KUNIT_EXPECT_MEMEQ(test, buf, f->shadow, sizeof(f->shadow));
+	end_fixture(test, f);
+}
+
+static void mr_outlives_mapping(struct kunit *test)
+{
+	struct fixture *f = new_fixture(test, PROT_READ | PROT_WRITE);
+	struct srnic_mr *mr = reg(f, 0, sizeof(f->shadow), RW);
+	u8 *buf = kunit_kmalloc(test, sizeof(f->shadow), GFP_KERNEL);
+	u32 key;
+
+	KUNIT_ASSERT_NOT_NULL(test, buf);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, mr);
+	key = mr->ibmr.rkey;
+	KUNIT_ASSERT_EQ(test, vm_munmap(f->user, sizeof(f->shadow)), 0);
+	KUNIT_EXPECT_EQ(test, get(f, key, 0, sizeof(f->shadow), buf), SRNIC_KEY_OK);
+	KUNIT_EXPECT_MEMEQ(test, buf, f->shadow, sizeof(f->shadow));
+	srnic_mr_destroy(mr);
+	KUNIT_EXPECT_EQ(test, get(f, key, 0, 1, buf), SRNIC_KEY_STALE);
+	/* and now there is nothing there to register */
+	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(reg(f, 0, 1, 0)), -EFAULT);
+	end_fixture(test, f);
+}
+
+static void mr_read_only(struct kunit *test)
+{
+	struct fixture *f = new_fixture(test, PROT_READ);
+	struct srnic_mr *mr;
+	u8 byte = 1;
+
+	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(reg(f, 0, 1, RW)), -EFAULT);
+	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(reg(f, 0, 1, IB_ACCESS_LOCAL_WRITE)),
+			-EFAULT);
+	mr = reg(f, 0, PAGE_SIZE, IB_ACCESS_REMOTE_READ);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, mr);
+	KUNIT_EXPECT_EQ(test, get(f, mr->ibmr.rkey, 9, 1, &byte), SRNIC_KEY_OK);
+	KUNIT_EXPECT_EQ(test, byte, 0);
+	KUNIT_EXPECT_EQ(test, put(f, mr->ibmr.rkey, 9, 1, &byte),
+			SRNIC_KEY_ACCESS);
+	srnic_mr_destroy(mr);
+	end_fixture(test, f);
+}
+
+static void mr_arguments(struct kunit *test)
+{
+	struct fixture *f = new_fixture(test, PROT_READ | PROT_WRITE);
+	const struct {
+		u64 start;
+		u64 len;
+		u64 iova;
+		int access;
+		int err;
+	} rows[] = {
+		{ f->user, 1, 0, IB_ACCESS_REMOTE_WRITE, -EINVAL },
+		{ f->user, 1, 0, IB_ACCESS_REMOTE_ATOMIC, -EINVAL },
+		{ f->user, 1, 0, IB_ACCESS_ON_DEMAND, -EOPNOTSUPP },
+		{ f->user, 1, 0, IB_ZERO_BASED, -EOPNOTSUPP },
+		{ f->user, 1, 0, IB_ACCESS_FLUSH_GLOBAL, -EOPNOTSUPP },
+		{ f->user, 1, 0, INT_MIN, -EOPNOTSUPP },
+		{ f->user, 2, U64_MAX, 0, -EINVAL },
+		{ f->user, U64_MAX, 0, 0, -EINVAL },
+		{ f->user, U64_MAX - f->user, 0, 0, -EINVAL },
+		{ U64_MAX, 1, 0, 0, -EINVAL },
+		{ U64_MAX - 10, 20, 0, 0, -EINVAL },
+		{ 0, 1, 0, 0, -EFAULT },
+		{ f->user, 1, U64_MAX, 0, 0 },
+		{ f->user, 1, 0, IB_ACCESS_RELAXED_ORDERING, 0 },
+		{ f->user, 1, 0, IB_ACCESS_HUGETLB, 0 },
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct srnic_mr *mr = srnic_mr_reg_user(f->mpt, f->ibdev, PDN,
+							NULL, rows[i].start,
+							rows[i].len, rows[i].iova,
+							rows[i].access);
+
+		KUNIT_EXPECT_EQ_MSG(test, PTR_ERR_OR_ZERO(mr), rows[i].err,
+				    "row %zu", i);
+		if (!IS_ERR(mr))
+			srnic_mr_destroy(mr);
+		KUNIT_EXPECT_EQ_MSG(test, srnic_mpt_live(f->mpt), 0, "row %zu", i);
+	}
+	end_fixture(test, f);
+}
+
+static void mr_zero_length(struct kunit *test)
+{
+	struct fixture *f = new_fixture(test, 0);
+	struct srnic_mr *mr = reg(f, 0, 0, RW);
+	u8 byte;
+
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, mr);
+	KUNIT_EXPECT_EQ(test, get(f, mr->ibmr.rkey, 0, 0, &byte), SRNIC_KEY_OK);
+	KUNIT_EXPECT_EQ(test, get(f, mr->ibmr.rkey, 0, 1, &byte),
+			SRNIC_KEY_BOUNDS);
+	KUNIT_EXPECT_EQ(test, fake.gets, 0);
+	srnic_mr_destroy(mr);
+	end_fixture(test, f);
+}
+
+static void mr_table_full(struct kunit *test)
+{
+	struct fixture *f = new_fixture(test, PROT_READ | PROT_WRITE);
+	u32 n = srnic_mpt_slots(f->mpt), i;
+	struct srnic_mr **mr = kunit_kcalloc(test, n, sizeof(*mr), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, mr);
+	for (i = 0; i < n; i++) {
+		mr[i] = reg(f, i, 1, RW);
+		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, mr[i]);
+	}
+	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(reg(f, 0, 1, RW)), -ENOMEM);
+	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(srnic_mr_reg_dma(f->mpt, PDN, 0)),
+			-ENOMEM);
+	for (i = 0; i < n; i++)
+		srnic_mr_destroy(mr[i]);
+	end_fixture(test, f);
+}
+
+static void mr_dma(struct kunit *test)
+{
+	struct fixture *f = new_fixture(test, 0);
+	struct srnic_mr *mr;
+	u8 *mem = kunit_kzalloc(test, 16, GFP_KERNEL);
+	u8 out = 0;
+
+	KUNIT_ASSERT_NOT_NULL(test, mem);
+	KUNIT_EXPECT_EQ(test,
+			PTR_ERR_OR_ZERO(srnic_mr_reg_dma(f->mpt, PDN,
+							 IB_ACCESS_REMOTE_WRITE)),
+			-EINVAL);
+	mr = srnic_mr_reg_dma(f->mpt, PDN, RW);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, mr);
+	mem[3] = 77;
+	KUNIT_EXPECT_EQ(test, get(f, mr->ibmr.lkey,
+				  (unsigned long)&mem[3] - IOVA, 1, &out),
+			SRNIC_KEY_OK);
+	KUNIT_EXPECT_EQ(test, out, 77);
+	srnic_mr_destroy(mr);
+	end_fixture(test, f);
+}
+
+static void mr_peer(struct kunit *test)
+{
+	struct fixture *f = new_fixture(test, 0);
+	const struct srnic_run *run;
+	struct srnic_mr *mr;
+
+	fake.claim = true;
+	mr = reg(f, 0x1000, 12345, IB_ACCESS_REMOTE_READ);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, mr);
+	KUNIT_EXPECT_FALSE(test, fake.writable);
+	KUNIT_EXPECT_NULL(test, mr->umem);
+	KUNIT_ASSERT_NOT_NULL(test, mr->mtt);
+	KUNIT_EXPECT_EQ(test, mr->mtt->nruns, 1);
+	run = srnic_mtt_find(mr->mtt, 12344);
+	KUNIT_EXPECT_TRUE(test, run->io);
+	KUNIT_EXPECT_TRUE(test, run->len == 12345);
+	KUNIT_EXPECT_EQ(test, run->addr, (__force unsigned long)FAKE_ADDR);
+	srnic_mr_destroy(mr);
+	KUNIT_EXPECT_EQ(test, fake.puts, 1);
+
+	mr = reg(f, 0x1000, 1, RW);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, mr);
+	KUNIT_EXPECT_TRUE(test, fake.writable);
+	srnic_mr_destroy(mr);
+	end_fixture(test, f);
+}
+
+static void mr_peer_refused(struct kunit *test)
+{
+	struct fixture *f = new_fixture(test, PROT_READ | PROT_WRITE);
+
+	fake.claim = true;
+	fake.err = -EPERM;
+	/* no second try with pinned pages */
+	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(reg(f, 0, 1, RW)), -EPERM);
+	KUNIT_EXPECT_EQ(test, fake.puts, 0);
+	end_fixture(test, f);
+}
+
+static void mr_peer_revoked(struct kunit *test)
+{
+	struct fixture *f = new_fixture(test, 0);
+	struct srnic_mr *mr;
+	u8 byte;
+
+	fake.claim = true;
+	mr = reg(f, 0, 100, RW);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, mr);
+	fake.peer.revoke(fake.peer.ctx);
+	KUNIT_EXPECT_EQ(test, get(f, mr->ibmr.rkey, 0, 1, &byte),
+			SRNIC_KEY_REVOKED);
+	srnic_mr_destroy(mr);
+	KUNIT_EXPECT_EQ(test, fake.puts, 1);
+
+	/* the donor goes while the region is being made */
+	fake.revoke_at_once = true;
+	mr = reg(f, 0, 100, RW);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, mr);
+	KUNIT_EXPECT_EQ(test, get(f, mr->ibmr.rkey, 0, 1, &byte),
+			SRNIC_KEY_REVOKED);
+	srnic_mr_destroy(mr);
+	KUNIT_EXPECT_EQ(test, fake.puts, 2);
+	end_fixture(test, f);
+}
+
+static struct kunit_case cases[] = {
+	KUNIT_CASE(mr_user_memory),
+	KUNIT_CASE(mr_outlives_mapping),
+	KUNIT_CASE(mr_read_only),
+	KUNIT_CASE(mr_arguments),
+	KUNIT_CASE(mr_zero_length),
+	KUNIT_CASE(mr_table_full),
+	KUNIT_CASE(mr_dma),
+	KUNIT_CASE(mr_peer),
+	KUNIT_CASE(mr_peer_refused),
+	KUNIT_CASE(mr_peer_revoked),
+	{}
+};
+
+static struct kunit_suite suite = {
+	.name = "srnic_mr",
+	.test_cases = cases,
+};
+
+kunit_test_suite(suite);
+
+MODULE_DESCRIPTION("KUnit tests of srnic's memory regions");
+MODULE_LICENSE("GPL");
