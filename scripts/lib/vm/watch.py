@@ -34,6 +34,11 @@ _COMPLAINT = re.compile(
 _HARMLESS = re.compile(r"hogged CPU|Marking clocksource")
 
 
+def is_complaint(line):
+    """Does the kernel say on this line that something is wrong?"""
+    return bool(_COMPLAINT.search(line)) and not _HARMLESS.search(line)
+
+
 class Lines:
     """A stream that arrives in pieces, cut into lines."""
 
@@ -118,7 +123,7 @@ class Watch:
         self._record(f"{guest.host} console| {line}")
         if self.options.verbose:
             self.say(f"{guest.host} console| {line}")
-        if guest.bad_line is None and _COMPLAINT.search(line) and not _HARMLESS.search(line):
+        if guest.bad_line is None and is_complaint(line):
             guest.bad_line = len(guest.console) - 1
             # "cut here" and what leads to it belong to the report
             guest.bad_line = max(0, guest.bad_line - 2)

@@ -1,0 +1,137 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""The judges, judged: tests/run counts right and lets nothing pass that ended
+badly; the console watch knows a complaint from a remark; check-layers sees a
+wrong include; bad --donors are refused. Needs no VM."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+TOP = os.path.realpath(os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+sys.path.insert(0, os.path.join(TOP, "scripts/lib"))
+# pylint: disable=wrong-import-position
+from vm import VmError, pcie, watch  # noqa: E402
+
+COUNT = FAILED = 0
+
+# What a test file prints, its end, and the sum that tests/run makes of it.
+VERDICTS = [
+    ("all good", 'echo "ok 1 - a"; echo "ok 2 - b"; echo 1..2', "2 passed, 0 failed"),
+    ("skip and todo are counted apart",
+     'echo "ok 1 - a"; echo "ok 2 # SKIP why"; echo "not ok 3 # TODO later"; echo 1..3',
+     "1 passed, 0 failed, 1 skipped, 1 todo"),
+    ("a failure", 'echo "ok 1 - a"; echo "not ok 2 - b"; echo 1..2; exit 1', "1 passed, 1 failed"),
+    ("a status without a failure", 'echo "ok 1 - a"; echo 1..1; exit 3', "1 passed, 1 failed"),
+    ("a crash behind a failure", 'echo "not ok 1 - a"; echo 1..1; exit 120', "0 passed, 2 failed"),
+    ("a plan that was not kept", 'echo 1..3; echo "ok 1 - a"', "1 passed, 1 failed"),
+    ("no plan", 'echo "ok 1 - a"', "1 passed, 1 failed"),
+    ("killed", 'echo "ok 1 - a"; echo 1..1; kill -9 $$', "1 passed, 1 failed"),
+    ("nothing tested", "exit 0", "0 passed, 1 failed"),
+    ("bailed out", 'echo 1..1; echo "ok 1 - a"; echo "Bail out! why"', "1 passed, 1 failed"),
+    ("all skipped", 'echo "1..0 # SKIP not here"', "0 passed, 0 failed, 1 skipped"),
+]
+
+COMPLAINTS = [
+    "[    1.0] WARNING: CPU: 0 PID: 1 at drivers/srnic/qp.c:12 f+0x1/0x2 [srnic]",
+    "[    1.0] BUG: KASAN: slab-use-after-free in f+0x1/0x2",
+    "[    1.0] BUG: sleeping function called from invalid context at mm/slab.h:1",
+    "[    1.0] Oops: general protection fault, probably for non-canonical address",
+    "[    1.0] Kernel panic - not syncing: Fatal exception",
+    "[    1.0] WARNING: possible circular locking dependency detected",
+    "[    1.0] WARNING: suspicious RCU usage",
+    "[    1.0] UBSAN: shift-out-of-bounds in f.c:1:2",
+    "[    1.0] INFO: task rmmod:12 blocked for more than 100 seconds.",
+    "[    1.0] rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:",
+    "[    1.0] unregister_netdevice: waiting for eth0 to become free. Usage count = 2",
+    "[    1.0] refcount_t: underflow; use-after-free.",
+    "[    1.0] watchdog: BUG: soft lockup - CPU#0 stuck for 26s! [kworker:1]",
+]
+REMARKS = [
+    "[    1.0] srnic: loading out-of-tree module taints kernel.",
+    "[    1.0] p2pmem: module verification failed: signature and/or required key missing",
+    "[    1.0] workqueue: f [srnic] hogged CPU for >10000us 4 times, consider switching",
+    "[    1.0] p2pmem_bar 0000:04:00.0: BAR 2: nothing answers behind it, not donated",
+    "[    1.0] clocksource: timekeeping watchdog: Marking clocksource 'tsc' as unstable",
+]
+
+
+def check(good, name, note=""):
+    """One result."""
+    global COUNT, FAILED  # pylint: disable=global-statement
+    COUNT += 1
+    FAILED += not good
+    print(f"{'ok' if good else 'not ok'} {COUNT} - {name}")
+    if not good:
+        print("\n".join("# " + line for line in str(note).splitlines()))
+
+
+def runner():
+    """tests/run over files of our own."""
+    with tempfile.TemporaryDirectory() as tmp:
+        for name, body, wanted in VERDICTS:
+            path = f"{tmp}/x.t"
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(f"#!/bin/bash\n{body}\n")
+            os.chmod(path, 0o755)
+            done = subprocess.run([f"{TOP}/tests/run", path], capture_output=True,
+                                  text=True, check=False)
+            last = done.stdout.splitlines()[-1] if done.stdout else ""
+            bad = " 0 failed" not in wanted or wanted.startswith("0 passed")
+            check(last == wanted and bool(done.returncode) == bad, f"tests/run: {name}",
+                  f"wanted {wanted!r}, status {done.returncode} and:\n{done.stdout}{done.stderr}")
+
+
+def layers():
+    """check-layers on a copy with one include too many."""
+    with tempfile.TemporaryDirectory() as tmp:
+        os.mkdir(f"{tmp}/scripts")
+        shutil.copy(f"{TOP}/scripts/check-layers", f"{tmp}/scripts")
+        shutil.copytree(f"{TOP}/drivers/srnic", f"{tmp}/drivers/srnic")
+        for file, include, word in (("key.c", '"qp.h"', "key.c (memory) includes qp.h"),
+                                    ("mr.c", '"pkt.h"', "mr.c (memory) includes pkt.h"),
+                                    ("qp.c", "<linux/p2pmem.h>", "only peer.c may include")):
+            path = f"{tmp}/drivers/srnic/{file}"
+            with open(path, "a", encoding="utf-8") as source:
+                source.write(f"#include {include}\n")
+            done = subprocess.run([f"{tmp}/scripts/check-layers"], capture_output=True,
+                                  text=True, check=False)
+            check(done.returncode == 1 and word in done.stdout,
+                  f"check-layers: {include} in {file}", done.stdout + done.stderr)
+
+
+def donors():
+    """--donors, good and bad."""
+    with tempfile.TemporaryDirectory() as tmp:
+        found = pcie.parse("bar,a:bar:16M@root,bar", [f"{tmp}/file"], ["a", "b"], tmp)
+        check([(d.host, d.name, d.size >> 20, d.root) for d in found] ==
+              [("b", "bar0", 64, False), ("a", "bar0", 16, True), ("b", "bar1", 64, False)],
+              "--donors: hosts, names, sizes, roots", found)
+        check(os.path.getsize(f"{tmp}/file") == 64 << 20, "--donor-file is made")
+        for text, files in (("baz", []), ("c:bar", []), ("bar:", []), ("edu", ["f"]),
+                            ("bar@up", [])):
+            try:
+                pcie.parse(text, files, ["a", "b"], tmp)
+                check(False, f"--donors {text} is refused")
+            except VmError:
+                check(True, f"--donors {text} is refused")
+
+
+def main():
+    """All of it."""
+    runner()
+    for line in COMPLAINTS:
+        check(watch.is_complaint(line), f"a complaint: {line[10:60]}")
+    for line in REMARKS:
+        check(not watch.is_complaint(line), f"a remark: {line[10:60]}")
+    layers()
+    donors()
+    print(f"1..{COUNT}")
+    return int(bool(FAILED))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
