@@ -22,6 +22,7 @@
 #include "counters.h"
 #include "device.h"
 #include "mr.h"
+#include "restrack.h"
 
 struct srnic_ucontext {
 	struct ib_ucontext ibuc;
@@ -319,6 +320,9 @@ const struct ib_device_ops srnic_dev_ops = {
 	.destroy_cq = srnic_destroy_cq,
 	.destroy_qp = srnic_destroy_qp,
 	.disassociate_ucontext = srnic_disassociate_ucontext,
+	.fill_res_cq_entry = srnic_fill_res_cq_entry,
+	.fill_res_mr_entry = srnic_fill_res_mr_entry,
+	.fill_res_qp_entry = srnic_fill_res_qp_entry,
 	.get_dev_fw_str = srnic_get_dev_fw_str,
 	.get_dma_mr = srnic_get_dma_mr,
 	.get_hw_stats = srnic_get_hw_stats,
