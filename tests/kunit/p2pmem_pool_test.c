@@ -239,6 +239,7 @@ static struct kunit_suite p2pmem_pool_suite = {
 	.name = "p2pmem_pool",
 	.test_cases = p2pmem_pool_cases,
 };
+
 kunit_test_suite(p2pmem_pool_suite);
 
 MODULE_DESCRIPTION("KUnit tests of the p2pmem pool");

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-# vm: --kernel debug --cpus 2 --donors bar,bar,testdev,edu,bar:4K --timeout 1200
+# vm: --kernel debug --cpus 2 --donors bar:16M,bar:16M,testdev,edu,bar:4K --timeout 1200
 """All p2pmem tests again in one boot of the debug kernel, where pages are of
 type PCI_P2PDMA and KASAN, lockdep and kmemleak watch."""
 
