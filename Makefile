@@ -38,9 +38,8 @@ provider:		## build the libibverbs provider (printed: where it is)
 	@echo "$$(scripts/programs)/lib"
 
 install:		## install the modules and the provider (as root)
-	$(MAKE) -C $(KDIR) M=$(CURDIR) modules_install
-	depmod -a
-	out=$$(scripts/programs) && \
+	$(MAKE) -C $(KDIR) M=$(CURDIR) INSTALL_MOD_PATH=$(DESTDIR) modules_install
+	@out=$$(scripts/programs) && \
 	install -D -t $(DESTDIR)$(LIBDIR)/libibverbs $$out/lib/*.so && \
 	install -D -m 644 -t $(DESTDIR)/etc/libibverbs.d $$out/lib/*.driver && \
 	if [ -x $$out/bin/p2pmem ]; then install -D -t $(DESTDIR)/usr/local/bin $$out/bin/p2pmem; fi

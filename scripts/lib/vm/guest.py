@@ -68,7 +68,7 @@ class Kernel:
 
     def __init__(self, which):
         self.which = which
-        self.debug = which == "debug"
+        self.debug = False
         self.kdir = which
         if which in ("6.12", "debug"):
             self.dir = script("kernel-build", which)
@@ -78,6 +78,8 @@ class Kernel:
             self.kdir = os.path.realpath(f"{self.dir}/build")
         with open(f"{self.dir}/release", encoding="ascii") as file:
             self.release = file.read().strip()
+        # what only our own debug kernel has: KASAN, lockdep, kmemleak
+        self.debug = self.release.endswith("-srnic-debug")
         self.vmlinuz = f"{self.dir}/vmlinuz"
         self.root = f"{self.dir}/root"
         boot = _cached("boot", [self.dir, *BOOT_MODULES, _read(f"{HERE}/initramfs-init")],
