@@ -39,6 +39,8 @@ provider:		## build the libibverbs provider (printed: where it is)
 
 install:		## install the modules and the provider (as root)
 	$(MAKE) -C $(KDIR) M=$(CURDIR) INSTALL_MOD_PATH=$(DESTDIR) modules_install
+	@# header packages lack what modules_install needs to do it
+	@test -n "$(DESTDIR)" || depmod -a
 	@out=$$(scripts/programs) && \
 	install -D -t $(DESTDIR)$(LIBDIR)/libibverbs $$out/lib/*.so && \
 	install -D -m 644 -t $(DESTDIR)/etc/libibverbs.d $$out/lib/*.driver && \
