@@ -503,7 +503,8 @@ enum srnic_key_reason srnic_mpt_enter(struct srnic_mpt *mpt,
 	if (why == SRNIC_KEY_OK)
 		why = srnic_mpt_check(entry, rq);
 	if (why != SRNIC_KEY_OK) {
-		WRITE_ONCE(*guard, NULL);
+		/* what the check read before: pairs with the acquire in kill */
+		smp_store_release(guard, NULL);
 		return why;
 	}
 	*e = entry;
