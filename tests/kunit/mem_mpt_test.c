@@ -503,6 +503,100 @@ static void mpt_kill_is_a_barrier(struct kunit *test)
 	race_readers(test, 1, 0);
 }
 
+#define WRITERS		4
+#define OWNED		70	/* WRITERS * OWNED is more than there are slots */
+
+/**
+ * struct writer - one of several that allocate and free
+ * @mpt: table of all
+ * @id: marks its entries
+ * @taken: entries it got
+ * @full: times that there was none left
+ * @stolen: entries of its own that somebody else changed: none
+ */
+struct writer {
+	struct srnic_mpt *mpt;
+	u32 id;
+	u32 taken;
+	u32 full;
+	u32 stolen;
+};
+
+static void take_one(struct writer *w, struct srnic_mpt_entry **slot)
+{
+	struct srnic_mpt_entry *e = srnic_mpt_alloc(w->mpt);
+
+	if (IS_ERR(e)) {
+		w->full++;
+		return;
+	}
+	w->taken++;
+	e->pdn = w->id;
+	e->iova = e->key;
+	srnic_mpt_publish(e);
+	*slot = e;
+}
+
+static void give_one(struct writer *w, struct srnic_mpt_entry **slot)
+{
+	struct srnic_mpt_entry *e = *slot;
+
+	w->stolen += e->pdn != w->id || e->iova != e->key ||
+		     e->state != SRNIC_MPT_VALID;
+	srnic_mpt_kill(w->mpt, e, SRNIC_MPT_INVALID);
+	srnic_mpt_free(w->mpt, e);
+	*slot = NULL;
+}
+
+static int writer(void *data)
+{
+	struct srnic_mpt_entry *own[OWNED] = {};
+	struct writer *w = data;
+	struct rnd_state rng;
+	u32 i;
+
+	prandom_seed_state(&rng, w->id);
+	while (!kthread_should_stop()) {
+		for (i = 0; i < 100; i++) {
+			u32 at = rng_below(&rng, OWNED);
+
+			if (own[at])
+				give_one(w, &own[at]);
+			else
+				take_one(w, &own[at]);
+		}
+		cond_resched();
+	}
+	for (i = 0; i < OWNED; i++) {
+		if (own[i])
+			give_one(w, &own[i]);
+	}
+	return 0;
+}
+
+static void mpt_many_writers(struct kunit *test)
+{
+	struct writer *w = new_array(test, WRITERS, sizeof(*w));
+	struct srnic_mpt *mpt = new_mpt(test, ORDER);
+	struct task_struct *task[WRITERS];
+	u32 i;
+
+	for (i = 0; i < WRITERS; i++) {
+		w[i].mpt = mpt;
+		w[i].id = i + 1;
+		task[i] = kthread_run(writer, &w[i], "srnic_writer/%u", i);
+		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, task[i]);
+	}
+	msleep(1000);
+	for (i = 0; i < WRITERS; i++) {
+		kthread_stop(task[i]);
+		KUNIT_EXPECT_EQ(test, w[i].stolen, 0);
+		KUNIT_EXPECT_GT(test, w[i].taken, OWNED);
+	}
+	KUNIT_EXPECT_EQ(test, srnic_mpt_live(mpt), 0);
+	srnic_mpt_destroy(mpt);
+}
+
 static struct kunit_case cases[] = {
 	KUNIT_CASE(mpt_states),
 	KUNIT_CASE(mpt_killed_before_publish),
@@ -515,6 +609,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(mpt_slots_rest),
 	KUNIT_CASE(mpt_skips_key_0),
 	KUNIT_CASE(mpt_create_fails),
+	KUNIT_CASE_SLOW(mpt_many_writers),
 	KUNIT_CASE_SLOW(mpt_kill_waits),
 	KUNIT_CASE_SLOW(mpt_kill_is_a_barrier),
 	{}
