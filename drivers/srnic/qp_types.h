@@ -102,6 +102,8 @@ struct srnic_swqe {
  * @max_psn: never used yet
  * @una: oldest unacknowledged
  * @cwnd: PSNs that may be unacknowledged
+ * @ssthresh: up to here @cwnd grows fast
+ * @acked: PSNs acknowledged since it last grew slowly
  * @since_ackreq: packets since the last one with AckReq
  * @timeout: IBTA code (4.096 us * 2^code), 0: none
  * @retry_cnt: retries without progress that are allowed
@@ -145,6 +147,8 @@ struct srnic_sq {
 	u32 max_psn;
 	u32 una;
 	u32 cwnd;
+	u32 ssthresh;
+	u32 acked;
 	u32 since_ackreq;
 	u8 timeout;
 	u8 retry_cnt;

@@ -5,7 +5,9 @@
  * It runs where the work comes from: in the call that posts, in the softirq
  * that brings an acknowledge, in a timer. What it may send is bounded by a
  * window of unacknowledged PSNs, which the acknowledges move, so neither a long
- * queue of work nor a large READ floods the network or starves the CPU.
+ * queue of work nor a large READ floods the network or starves the CPU. A loss
+ * halves the window, and it grows again as TCP's does (RFC 5681): our own host's
+ * queue (fq_codel by default) drops without a word what has waited too long.
  *
  * An RDMA READ goes out in requests of READ_CHUNK responses: on the wire a
  * number of smaller READs, each with a RETH of its own, so that the window holds
@@ -31,7 +33,8 @@
 #include "sge.h"
 #include "sq.h"
 
-#define READ_CHUNK	32	/* responses to one READ request */
+#define MIN_WINDOW	4	/* after a loss */
+#define READ_CHUNK	16	/* responses to one READ request */
 #define ACK_EVERY	32
 #define BUDGET		256	/* packets in one turn */
 #define FULL_QUEUE_NS	(200 * NSEC_PER_USEC)	/* the netdev's queue drains */
@@ -72,7 +75,30 @@ static void undo_timeout(struct srnic_sq *sq)
 	srnic_sq_rewind(sq, sq->max_psn);
 	/* chunks are the same whenever they are asked for, so are their ends */
 	sq->rd_tail = sq->rd_undo;
-	sq->cwnd = SRNIC_SQ_WINDOW;
+	sq->ssthresh = min(2 * sq->ssthresh, (u32)SRNIC_SQ_WINDOW);
+	sq->cwnd = sq->ssthresh;
+}
+
+static void window_grow(struct srnic_sq *sq, u32 npsn)
+{
+	if (sq->cwnd < sq->ssthresh) {
+		sq->cwnd = min(sq->cwnd + npsn, sq->ssthresh);
+		return;
+	}
+	sq->acked += npsn;
+	if (sq->acked >= sq->cwnd) {
+		sq->acked = 0;
+		sq->cwnd = min(sq->cwnd + 1, (u32)SRNIC_SQ_WINDOW);
+	}
+}
+
+static void window_shrink(struct srnic_sq *sq)
+{
+	u32 outstanding = srnic_psn_diff(sq->psn, sq->una);
+
+	sq->ssthresh = max(min(outstanding, sq->cwnd) / 2, (u32)MIN_WINDOW);
+	sq->cwnd = sq->ssthresh;
+	sq->acked = 0;
 }
 
 static void measure(struct srnic_sq *sq)
@@ -99,7 +125,7 @@ void srnic_requester_progress(struct srnic_qp *qp, u32 npsn)
 	sq->retries = sq->retry_cnt;
 	sq->rnr_retries = sq->rnr_retry;
 	sq->implied_nak = false;
-	sq->cwnd = min(sq->cwnd + npsn, (u32)SRNIC_SQ_WINDOW);
+	window_grow(sq, npsn);
 	if (srnic_psn_diff(sq->psn, sq->una) < 0) {
 		if (sq->timed_out)
 			undo_timeout(sq);
@@ -147,6 +173,7 @@ void srnic_requester_retry(struct srnic_qp *qp)
 	}
 	sq->retries--;
 	srnic_count(qp->tp->stats, SRNIC_STAT_COMPLETER_RETRY_ERR);
+	window_shrink(sq);
 	srnic_sq_rewind(sq, sq->una);
 	clock_start(qp);
 }

@@ -146,6 +146,8 @@ void srnic_sq_reset(struct srnic_qp *qp)
 	sq->rd_head = 0;
 	sq->rd_tail = 0;
 	sq->cwnd = SRNIC_SQ_WINDOW;
+	sq->ssthresh = SRNIC_SQ_WINDOW;
+	sq->acked = 0;
 	sq->since_ackreq = 0;
 	sq->backoff = 0;
 	sq->rtt_on = false;
