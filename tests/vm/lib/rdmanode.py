@@ -26,6 +26,8 @@ from pyverbs.qp import QP, QPAttr, QPCap, QPInitAttr
 from pyverbs.wr import SGE, RecvWR, SendWR
 import pyverbs.enums as e
 
+import roce
+
 PORT = 7788
 PAGE = 4096
 
@@ -93,6 +95,7 @@ class Node:
         self.dev, self.ip, self.path = dev, ip, path
         self.ctx = Context(name=dev)
         self.gid_index = self._find_gid()
+        self.raw_port = None
         self.mems, self.mrs, self.pds, self.qps = {}, {}, {}, {}
         self.pds["pd"] = PD(self.ctx)
 
@@ -234,6 +237,20 @@ class Node:
     def drain(self, names, count, timeout=60):
         """'count' send completions of each of these QPs."""
         return {name: self.sent(name, count, timeout) for name in names}
+
+    # packets by hand
+
+    def raw(self, peer):
+        """Get ready to send to this address, or (None) end it."""
+        if self.raw_port:
+            self.raw_port.close()
+        self.raw_port = roce.Raw(self.ip, peer) if peer else None
+
+    def raw_send(self, transport, spoil=False):
+        self.raw_port.send(transport, spoil=spoil)
+
+    def raw_receive(self, qpn, timeout):
+        return self.raw_port.receive(qpn, timeout)
 
     # the rest of the host
 
