@@ -160,6 +160,7 @@ traffic "srnic to rxe"
 programs "srnic to rxe"
 captured "srnic to rxe" a
 ok "no fault counted" quiet srnic0
+diag "$(quiet srnic0)"
 ok "srnic unloads" eval "rdma link del srnic0 && rmmod srnic"
 on_b "rdma link del rxe0 && rmmod rdma_rxe"
 

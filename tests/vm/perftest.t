@@ -68,6 +68,7 @@ ok "ib_send_bw in both directions" speed 1 ib_send_bw -b -n 20
 ok "ib_read_bw in both directions" speed 1 ib_read_bw -b -n 20
 
 ok "no fault counted" quiet srnic0
+diag "$(quiet srnic0)"
 ok "no fault counted at the other end" on_b ". /srnic/tests/vm/guest/perftest.sh; quiet srnic0"
 ok "the BAR is free again" wait_for 5 full
 ok "the other one, too" on_b "wait_for 5 eval '[ \$(cat $pool/available) = \$(cat $pool/size) ]'"

@@ -20,6 +20,10 @@ import roce  # noqa: E402
 
 # RoCEv2 may leave out the checksum of UDP over IPv6 (IBTA A17.3.1, RFC 6936)
 FINE = "Illegal checksum value (0)"
+# perftest's payload means nothing, whatever it looks like
+GUESSES = ("smcr_infiniband", "smb_direct_infiniband", "rpcrdma_infiniband",
+           "nvme_rdma", "lnet_ib", "iser_infiniband", "eth_over_ib",
+           "mellanox_eoib", "sdp_infiniband", "fc_infiniband")
 FIELDS = ("frame.number", "infiniband.bth.opcode", "infiniband.invariant.crc",
           "_ws.malformed", "_ws.expert.message")
 
@@ -75,6 +79,8 @@ def dissected(path):
     command = ["tshark", "-n", "-r", path, "-T", "fields", "-E", "separator=|"]
     for field in FIELDS:
         command += ["-e", field]
+    for guess in GUESSES:
+        command += ["--disable-heuristic", guess]
     out = subprocess.run(command, check=True, stdout=subprocess.PIPE,
                          stderr=subprocess.DEVNULL, text=True).stdout
     return [line.split("|", len(FIELDS) - 1) for line in out.splitlines()]
