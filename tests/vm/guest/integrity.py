@@ -140,12 +140,13 @@ class Suite:
         self.release(here, name1)
         self.release(there, name2)
 
-    def data(self, here, there, op):
+    def data(self, here, there, op, mtu=0):
         """{op} {way}: random data, unaligned, up to 4 SGEs, exact at both ends"""
-        sizes = [0, 1, 3, 4, self.mtu - 1, self.mtu, self.mtu + 1,
-                 2 * self.mtu, 5 * self.mtu + 3, (1 << 20) + 7]
+        size = MTU_BYTES.get(mtu, self.mtu)
+        sizes = [0, 1, 3, 4, size - 1, size, size + 1, 2 * size, 5 * size + 3,
+                 (1 << 20) + 7]
         qp = self.name()
-        pair(here, there, qp)
+        pair(here, there, qp, mtu=mtu)
         for size in sizes:
             self.transfer(qp, here, there, op, size)
         unpair(here, there, qp)
@@ -622,6 +623,7 @@ def run(suite, wanted):
     both = ((suite.a, suite.b, "a->b"), (suite.b, suite.a, "b->a"))
     plan = [(suite.data, {"op": op}) for op in
             ("SEND", "SEND_IMM", "WRITE", "WRITE_IMM", "READ")]
+    plan += [(suite.data, {"op": op, "mtu": 3}) for op in ("SEND", "WRITE", "READ")]
     plan += [(getattr(suite, name), {}) for name in (
         "fetch_add", "compare_swap", "stream", "bad_rkey", "stale_rkey",
         "other_pd", "bounds", "access", "local_keys", "dereg_under_fire",
@@ -637,6 +639,8 @@ def run(suite, wanted):
         for here, there, way in both:
             number += 1
             text = test.__doc__.replace("{count}", "200").format(way=way, **args)
+            if "mtu" in args:
+                text += f", path MTU {MTU_BYTES[args['mtu']]}"
             start, verdict, trace = time.monotonic(), "ok", ""
             try:
                 test(here, there, **args)

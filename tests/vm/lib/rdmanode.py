@@ -11,6 +11,7 @@ import ctypes
 import json
 import os
 import pickle
+import random
 import socket
 import struct
 import subprocess
@@ -160,7 +161,9 @@ class Node:
         init = QPInitAttr(qp_type=e.IBV_QPT_RC, scq=send, rcq=recv, cap=cap)
         qp = QP(self.pds[pd], init, QPAttr())
         self.qps[name] = (qp, send, recv)
-        psn = int.from_bytes(os.urandom(3), "big")
+        # every other PSN soon wraps
+        psn = random.choice((random.getrandbits(24),
+                             (1 << 24) - random.randrange(1, 300)))
         return {"qpn": qp.qp_num, "psn": psn, "ip": self.ip}
 
     def connect(self, name, mine, peer, mtu, access=WRITE | READ | ATOMIC,
@@ -352,7 +355,7 @@ def pair(left, right, name, **options):
     """Two connected QPs of the same name; returns what qp() returned."""
     keys = {"pd": "pd", "left_pd": None, "right_pd": None, "depth": 64, "sge": 8}
     made = {key: options.pop(key, value) for key, value in keys.items()}
-    mtu = min(left.info()["mtu"], right.info()["mtu"])
+    mtu = options.pop("mtu", 0) or min(left.info()["mtu"], right.info()["mtu"])
     one = left.qp(name, made["left_pd"] or made["pd"], made["depth"], made["sge"])
     two = right.qp(name, made["right_pd"] or made["pd"], made["depth"], made["sge"])
     left.connect(name, one, two, mtu, **options)
