@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""All p2pmem tests of one boot, as one TAP stream. Donors: two bars, testdev,
+edu, bar:4K. Each test program can be run alone as well."""
+
+import os
+import re
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+KMEMLEAK = "/sys/kernel/debug/kmemleak"
+
+
+class Sum:
+    """One plan for all of them."""
+
+    def __init__(self):
+        self.number = 0
+
+    def line(self, good, what):
+        self.number += 1
+        print(f"{'ok' if good else 'not ok'} {self.number} - {what}", flush=True)
+
+    def program(self, name):
+        """Run one, pass its lines on; it must keep its own plan."""
+        planned = seen = 0
+        with subprocess.Popen([f"{HERE}/p2pmem_{name}.py"], text=True,
+                              stdout=subprocess.PIPE) as program:
+            for line in program.stdout:
+                if plan := re.match(r"1\.\.(\d+)", line):
+                    planned = int(plan[1])
+                elif test := re.match(r"(not )?ok \d+ - (.*)", line):
+                    seen += 1
+                    self.line(not test[1], f"{name}: {test[2]}")
+                else:
+                    print("# " + line.rstrip(), flush=True)
+        self.line(planned and planned == seen, f"{name}: ran to its end")
+
+
+def kmemleak():
+    """What it finds after two scans (it takes an object for lost only when it
+    is some seconds old)."""
+    for _ in range(2):
+        time.sleep(6)
+        with open(KMEMLEAK, "w", encoding="ascii") as file:
+            file.write("scan\n")
+    with open(KMEMLEAK, encoding="ascii") as file:
+        return file.read()
+
+
+def main(*programs):
+    """Run them, unload the modules, look for leaks where the kernel can."""
+    total = Sum()
+    for name in programs:
+        total.program(name)
+    gone = subprocess.run(["modprobe", "-r", "p2pmem_taker", "p2pmem_bar",
+                           "p2pmem"], check=False).returncode == 0
+    total.line(gone, "the modules can be unloaded")
+    if os.path.exists(KMEMLEAK):
+        leaks = kmemleak()
+        for line in leaks.splitlines()[:60]:
+            print("# " + line)
+        total.line("p2pmem" not in leaks, "kmemleak finds nothing of ours")
+    print(f"1..{total.number}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
