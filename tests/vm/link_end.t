@@ -50,6 +50,31 @@ gid fd60::1 s1
 gid fd60::2 s2
 ok "traffic between them, IPv4" ns_perf 10.60.0. -s 65536 -n 100
 ok "traffic between them, IPv6" ns_perf fd60:: -s 65536 -n 100
+# ns_rping IP: from n1 to IP in n2, through the connection manager
+ns_rping()
+{
+	local status=0
+
+	timeout 60 ip netns exec n2 rping -s -a "$1" -C 10 >/tmp/ns.log 2>&1 &
+	sleep 1
+	timeout 60 ip netns exec n1 rping -c -a "$1" -C 10 -v 2>&1 || status=$?
+	wait $! || status=$?
+	cat /tmp/ns.log
+	return $status
+}
+ok "the connection manager, IPv4" ns_rping 10.60.0.2
+ok "the connection manager, IPv6" ns_rping fd60::2
+if modprobe 8021q && ip -n n1 link add v1.5 link v1 type vlan id 5 2>/dev/null; then
+	ip -n n2 link add v2.5 link v2 type vlan id 5
+	for i in 1 2; do
+		ip -n n$i addr add 10.65.0.$i/24 dev v$i.5
+		ip -n n$i link set v$i.5 up
+		gid 10.65.0.$i s$i
+	done
+	ok "traffic on a VLAN" ns_perf 10.65.0. -s 65536 -n 100
+else
+	skip "traffic on a VLAN" "the kernel has none"
+fi
 for i in 1 2; do
 	ip netns exec n$i ethtool -K v$i gro on rx-gro-list on rx-udp-gro-forwarding on
 done
