@@ -8,6 +8,7 @@
  *   provider_check DEV GID-INDEX [--syscalls]
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -19,6 +20,7 @@
 #include <unistd.h>
 
 #include <infiniband/verbs.h>
+#include <rdma/ib_user_verbs.h>
 
 #define DEPTH	16
 #define SGES	4
@@ -33,6 +35,7 @@ static struct ibv_mr *mr;
 static uint8_t *area;
 static union ibv_gid gid;
 static int gid_index;
+static int cq_size = 4 * DEPTH;
 static int count, failed;
 
 /* One end of a connection. */
@@ -75,7 +78,7 @@ static void die(const char *what)
 static void make_cqs(struct end *end, struct ibv_pd *parent)
 {
 	struct ibv_cq_init_attr_ex attr = {
-		.cqe = 4 * DEPTH,
+		.cqe = cq_size,
 		.wc_flags = IBV_WC_STANDARD_FLAGS |
 			    IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
 			    IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK,
@@ -88,7 +91,7 @@ static void make_cqs(struct end *end, struct ibv_pd *parent)
 	if (!cq)
 		die("ibv_create_cq_ex");
 	end->rcq = ibv_cq_ex_to_cq(cq);
-	end->scq = ibv_create_cq(ctx, 4 * DEPTH, NULL, NULL, 0);
+	end->scq = ibv_create_cq(ctx, cq_size, NULL, NULL, 0);
 	if (!end->scq)
 		die("ibv_create_cq");
 }
@@ -435,6 +438,7 @@ static void test_post_send(void)
 	wr[2].num_sge = -1;
 	result(post(&one, &wr[2], &bad) == EINVAL && bad == &wr[2], "num_sge of -1");
 	wr[2].num_sge = 1;
+	wr[2].sg_list = &one_sge;
 	wr[2].opcode = 12345;
 	result(post(&one, &wr[2], &bad) == EINVAL && bad == &wr[2], "an unknown opcode");
 	wr[2].opcode = IBV_WR_RDMA_WRITE;
@@ -656,7 +660,10 @@ static void test_threads(void)
 	int i, got, done = 0, good = 0;
 	time_t end = time(NULL) + 20;
 
+	/* nobody counts here, so that the CQ must hold all of them */
+	cq_size = 1024;
 	make_pair(&one, &two, pd);
+	cq_size = 4 * DEPTH;
 	for (i = 0; i < 2; i++)
 		pthread_create(&threads[i], NULL, poster, &posters[i]);
 	while (done < 1000 && time(NULL) < end) {
@@ -707,6 +714,35 @@ static void test_events(void)
 	drop(&one);
 	drop(&two);
 	ibv_destroy_comp_channel(channel);
+}
+
+/* A provider of another version, as the kernel sees it: refused. */
+static void test_version(uint32_t version, int wanted)
+{
+	uint32_t resp[4] = {};
+	struct {
+		struct ib_uverbs_cmd_hdr hdr;
+		__aligned_u64 response;
+		uint32_t abi_version, reserved;
+	} cmd = {
+		.hdr = { IB_USER_VERBS_CMD_GET_CONTEXT, sizeof(cmd) / 4,
+			 sizeof(resp) / 4 },
+		.response = (uintptr_t)resp,
+		.abi_version = version,
+	};
+	char path[300];
+	int fd, ret;
+
+	snprintf(path, sizeof(path), "/dev/infiniband/%s", ctx->device->dev_name);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		die(path);
+	ret = write(fd, &cmd, sizeof(cmd)) == sizeof(cmd) ? 0 : errno;
+	if (!result(ret == wanted, "a provider of ABI version %u", version))
+		printf("# got %d, wanted %d\n", ret, wanted);
+	if (!ret)
+		close(resp[0]);
+	close(fd);
 }
 
 /* For strace: a list of 8 sends, 8 receives and polling, between two marks. */
@@ -774,6 +810,11 @@ int main(int argc, char **argv)
 	test_ud();
 	test_threads();
 	test_events();
+	if (!strncmp(argv[1], "srnic", 5)) {
+		test_version(1, 0);
+		test_version(0, EOPNOTSUPP);
+		test_version(99, EOPNOTSUPP);
+	}
 	is("ibv_dereg_mr", ibv_dereg_mr(mr), 0);
 	is("ibv_dealloc_pd", ibv_dealloc_pd(pd), 0);
 	is("ibv_close_device", ibv_close_device(ctx), 0);
