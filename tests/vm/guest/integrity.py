@@ -399,7 +399,7 @@ class Suite:
     def dereg_under_fire(self, here, there):
         """dereg during WRITEs and READs {way}: quick, refused, no byte later"""
         for op in ("WRITE", "READ"):
-            size, count = 1 << 20, 40
+            size, count = 4 << 20, 30	# a second or more
             name1, addr1, lkey1, _, _ = self.buffer(here, size)
             name2, addr2, _, rkey2, _ = self.buffer(there, size)
             qp = self.name()
@@ -423,7 +423,7 @@ class Suite:
 
     def dereg_local(self, here, there):
         """dereg of the initiator's buffer during WRITEs {way}: local error, quick"""
-        size, count = 1 << 20, 20
+        size, count = 4 << 20, 20
         name1, addr1, lkey1, _, _ = self.buffer(here, size)
         name2, addr2, _, rkey2, _ = self.buffer(there, size)
         qp = self.name()
@@ -568,7 +568,7 @@ class Suite:
                     ">/dev/null 2>&1 </dev/null &")
         victim = Remote("127.0.0.1" if there is self.a else self.options.peer, port)
         whole = there.available(path) if path else 0
-        size, count = 1 << 20, 40
+        size, count = 8 << 20, 40	# seconds
         name1, addr1, lkey1, _, _ = self.buffer(here, size)
         name2, addr2, _, rkey2, _ = self.buffer(victim, size)
         if path:
@@ -577,8 +577,9 @@ class Suite:
         pair(here, victim, qp)
         here.burst([((qp, "READ" if i & 1 else "WRITE", [(addr1, size, lkey1)]),
                      {"addr": addr2, "rkey": rkey2}) for i in range(count)])
+        pid = victim.pid()
         good(here.sent(qp, 1), 1, "the first")
-        there.shell(f"kill -9 {victim.pid()}")
+        there.shell(f"kill -9 {pid}")
         wcs = here.sent(qp, count - 1, 20)
         bad = [wc["status"] for wc in wcs if wc["status"] != "SUCCESS"]
         expect(len(wcs) == count - 1 and bad and set(bad[1:]) <= {"WR_FLUSH_ERR"} and
