@@ -100,7 +100,7 @@ static void got_rnr_nak(struct srnic_qp *qp, u32 psn, u8 code)
 		implied_nak(qp);
 		return;
 	}
-	if (psn != sq->una || sq->waiting)
+	if (psn != sq->una || sq->rnr)
 		return;
 	if (!sq->rnr_retries) {
 		srnic_count(qp->tp->stats, SRNIC_STAT_RETRY_RNR_EXCEEDED_ERR);
@@ -111,6 +111,7 @@ static void got_rnr_nak(struct srnic_qp *qp, u32 psn, u8 code)
 		sq->rnr_retries--;
 	srnic_sq_rewind(sq, sq->una);
 	srnic_requester_pause(qp, srnic_rnr_ns(code));
+	sq->rnr = true;
 }
 
 static void got_nak(struct srnic_qp *qp, u32 psn, u8 code)

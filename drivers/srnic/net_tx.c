@@ -136,12 +136,10 @@ static int xmit4(struct net *net, struct srnic_av *av, struct sk_buff *skb)
 static struct dst_entry *route6(struct net *net, struct srnic_av *av)
 {
 	struct flowi6 fl = {};
-	struct dst_entry *dst;
-	struct in6_addr saddr;
 
-	dst = dst_cache_get_ip6(&av->dst, &saddr);
-	if (likely(dst))
-		return dst;
+	/* Not cached: an IPv6 route lives in its namespace, which may end
+	 * before the AV does.
+	 */
 	fl.flowi6_oif = av->oif;
 	fl.flowi6_proto = IPPROTO_UDP;
 	fl.flowlabel = ip6_make_flowinfo(av->tos, htonl(av->flow_label));
@@ -150,10 +148,7 @@ static struct dst_entry *route6(struct net *net, struct srnic_av *av)
 	fl.fl6_dport = htons(ROCE_V2_UDP_DPORT);
 	fl.fl6_sport = av->sport;
 	/* A socket's work; NULL: none whose settings would count. */
-	dst = ipv6_stub->ipv6_dst_lookup_flow(net, NULL, &fl, NULL);
-	if (!IS_ERR(dst))
-		dst_cache_set_ip6(&av->dst, dst, &av->s6);
-	return dst;
+	return ipv6_stub->ipv6_dst_lookup_flow(net, NULL, &fl, NULL);
 }
 
 static int xmit6(struct net *net, struct srnic_av *av, struct sk_buff *skb)

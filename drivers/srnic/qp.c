@@ -319,7 +319,7 @@ int srnic_qp_destroy(struct srnic_qp *qp)
  */
 static void kick_send(struct srnic_qp *qp)
 {
-	bool later = irqs_disabled() || in_hardirq();
+	bool later = irqs_disabled();
 
 	if (!later) {
 		srnic_sq_lock(qp);

@@ -5,7 +5,6 @@
  * A change is prepared (everything that can fail: checks, the address vector),
  * then applied in one go under both locks, so neither half sees a part of it.
  */
-#include <rdma/ib_addr.h>
 
 #include "psn.h"
 #include "qp.h"
@@ -34,7 +33,7 @@ static int check_path_mtu(const struct srnic_qp *qp, enum ib_mtu mtu)
 
 	if (mtu < IB_MTU_256 || mtu > IB_MTU_4096)
 		return -EINVAL;
-	if (mtu > iboe_get_mtu(ndev_mtu)) {
+	if (mtu > srnic_net_mtu(ndev_mtu)) {
 		ibdev_dbg(qp->ibqp.device, "path MTU %d doesn't fit in the netdev's %d\n",
 			  ib_mtu_enum_to_int(mtu), ndev_mtu);
 		return -EINVAL;

@@ -92,6 +92,7 @@ struct srnic_swqe {
  * @wake: call srnic_cq_wake() after unlocking
  * @all_signaled: every WQE has a completion
  * @waiting: for @wait: RNR, or the netdev's full queue
+ * @rnr: it is RNR: the peer knows, so nothing counts as lost meanwhile
  * @implied_nak: for the gap at @una a retry has been made
  * @probed: for the stall at @next an acknowledge has been asked for
  * @draining: SQD: tell when drained
@@ -137,6 +138,7 @@ struct srnic_sq {
 	bool wake;
 	bool all_signaled;
 	bool waiting;
+	bool rnr;
 	bool implied_nak;
 	bool probed;
 	bool draining;

@@ -199,7 +199,7 @@ static struct srnic_av *rc_av(struct srnic_qp *qp)
 }
 
 /*
- * Headers from out, payload from the WQE. -EACCES: a local key was refused,
+ * Headers from out, payload from the WQE. Where a local key was refused,
  * the WQE says so.
  */
 static int requester_xmit(struct srnic_qp *qp, struct srnic_swqe *wqe,
@@ -275,14 +275,22 @@ static u8 data_opcode(const struct srnic_swqe *wqe, u8 pos)
 	}
 }
 
-/* Is there a WQE behind the one at next that will ask for an acknowledge? */
+/*
+ * Is there a WQE behind the one at next that will ask for an acknowledge? A READ
+ * does it by its response, but it may have to wait for the window, that is, for
+ * an acknowledge of what is before it. While the queue drains nothing follows.
+ */
 static bool more_to_send(struct srnic_qp *qp)
 {
 	struct srnic_sq *sq = &qp->sq;
+	const struct srnic_swqe *wqe;
 
-	if (sq->next + 1 == sq->prod && !srnic_sq_pull(qp))
+	if (qp->state == IB_QPS_SQD ||
+	    (sq->next + 1 == sq->prod && !srnic_sq_pull(qp)))
 		return false;
-	return srnic_sq_at(sq, sq->next + 1)->status == IB_WC_SUCCESS;
+	wqe = srnic_sq_at(sq, sq->next + 1);
+	return wqe->status == IB_WC_SUCCESS && !srnic_swqe_is_read(wqe) &&
+	       !(wqe->flags & IB_SEND_FENCE);
 }
 
 /* npsn PSNs are on their way; asks: an answer will come. */
@@ -339,8 +347,8 @@ static bool send_data(struct srnic_qp *qp, struct srnic_swqe *wqe)
 		     ahead + 1 == sq->cwnd ||
 		     (last && (signaled || !more_to_send(qp)));
 	err = requester_xmit(qp, wqe, rc_av(qp), &out, off);
-	if (err == -EACCES)
-		return true;	/* its status is looked at next */
+	if (wqe->status != IB_WC_SUCCESS)
+		return true;	/* a key was refused: it is looked at next */
 	if (!sent(qp, err))
 		return false;
 	sq->since_ackreq = out.ackreq ? 0 : sq->since_ackreq + 1;
@@ -415,7 +423,7 @@ static bool send_ud(struct srnic_qp *qp, struct srnic_swqe *wqe)
 	};
 	int err = requester_xmit(qp, wqe, wqe->av, &out, 0);
 
-	if (err == -EACCES)
+	if (wqe->status != IB_WC_SUCCESS)
 		return true;
 	if (!err) {
 		srnic_count(qp->tp->stats, SRNIC_STAT_SENT_PKTS);
@@ -550,7 +558,7 @@ static void retransmit_timer(struct timer_list *t)
 	srnic_sq_lock(qp);
 	if ((qp->state == IB_QPS_RTS || qp->state == IB_QPS_SQD) &&
 	    sq->una != sq->max_psn) {
-		if (sq->waiting)
+		if (sq->rnr)
 			clock_start(qp);
 		else if (time_before(jiffies, sq->deadline))
 			mod_timer(&sq->timer, sq->deadline);
@@ -566,6 +574,7 @@ static enum hrtimer_restart wait_timer(struct hrtimer *t)
 
 	srnic_sq_lock(qp);
 	qp->sq.waiting = false;
+	qp->sq.rnr = false;
 	srnic_requester_run(qp);
 	srnic_sq_unlock(qp);
 	return HRTIMER_NORESTART;

@@ -241,6 +241,8 @@ static struct srnic_res *new_resource(struct srnic_rq *rq, u8 kind, u32 npsn)
 	};
 	rq->epsn = srnic_psn_add(rq->epsn, npsn);
 	rq->msn = (rq->msn + 1) & SRNIC_PSN_MASK;
+	/* the response acknowledges all before it */
+	rq->ack_due = false;
 	return res;
 }
 
@@ -413,8 +415,11 @@ static void rc_receive(struct srnic_qp *qp, const struct srnic_pkt *pkt)
 		return;
 	/* what follows a request that isn't executed is no news to the peer */
 	rq->nak_sent = v != FINE;
-	if (v == FINE)
+	if (v == FINE) {
+		/* one that waits behind a job is about this packet, and is old */
+		rq->nak_due = false;
 		return;
+	}
 	syndrome = answers[v].syndrome;
 	if (v == NO_RECV) {
 		srnic_count(qp->tp->stats, SRNIC_STAT_SEND_RNR_ERR);

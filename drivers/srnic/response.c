@@ -36,12 +36,8 @@ bool srnic_response_room(const struct srnic_rq *rq)
 
 static struct srnic_job *job_add(struct srnic_rq *rq)
 {
-	struct srnic_job *job = &rq->jobs[rq->job_tail++ % SRNIC_MAX_JOBS];
-
 	lockdep_assert_held(&rq->lock);
-	/* what it acknowledges as well needs no ACK of its own */
-	rq->ack_due = false;
-	return job;
+	return &rq->jobs[rq->job_tail++ % SRNIC_MAX_JOBS];
 }
 
 /**

@@ -14,9 +14,10 @@
 #include <linux/mm.h>
 #include <linux/overflow.h>
 #include <linux/slab.h>
-#include <rdma/ib_addr.h>
 
 #include "psn.h"
+
+#define PULL_MAX	64	/* WQEs copied in one go */
 
 #define USER_SIGNALED_FLAGS	(SRNIC_SEND_FENCE | SRNIC_SEND_SIGNALED | \
 				 SRNIC_SEND_SOLICITED | SRNIC_SEND_INLINE)
@@ -145,7 +146,7 @@ void srnic_sq_reset(struct srnic_qp *qp)
 	sq->cons = 0;
 	sq->rd_head = 0;
 	sq->rd_tail = 0;
-	sq->cwnd = SRNIC_SQ_WINDOW;
+	sq->cwnd = SRNIC_SQ_START;
 	sq->ssthresh = SRNIC_SQ_WINDOW;
 	sq->acked = 0;
 	sq->since_ackreq = 0;
@@ -154,6 +155,7 @@ void srnic_sq_reset(struct srnic_qp *qp)
 	sq->timed_out = false;
 	sq->rtt = 0;
 	sq->waiting = false;
+	sq->rnr = false;
 	sq->implied_nak = false;
 	sq->probed = false;
 	sq->draining = false;
@@ -182,9 +184,9 @@ void srnic_sq_unlock(struct srnic_qp *qp) __releases(&qp->sq.lock)
 /* The largest datagram: what fits in one packet on this netdev. */
 static u32 ud_mtu(const struct srnic_qp *qp)
 {
-	int mtu = READ_ONCE(qp->tp->port.ndev->mtu);
+	int mtu = srnic_net_mtu(READ_ONCE(qp->tp->port.ndev->mtu));
 
-	return ib_mtu_enum_to_int(iboe_get_mtu(mtu));
+	return mtu ? ib_mtu_enum_to_int(mtu) : 0;
 }
 
 static bool sge_sum(const struct ib_sge *sge, u32 nsge, u32 *sum)
@@ -291,7 +293,7 @@ static void swqe_from_user(struct srnic_qp *qp, struct srnic_swqe *wqe,
  * srnic_sq_pull() - take what a program has put into its ring
  * @qp: QP, sq.lock held
  *
- * Return: how many WQEs were taken, as many as there is room for.
+ * Return: how many WQEs were taken; 0: there are none, or there is no room.
  */
 u32 srnic_sq_pull(struct srnic_qp *qp)
 {
@@ -301,7 +303,8 @@ u32 srnic_sq_pull(struct srnic_qp *qp)
 	lockdep_assert_held(&sq->lock);
 	if (!sq->ring.hdr)
 		return 0;
-	n = min(srnic_ring_pending(&sq->ring), sq->depth - (sq->prod - sq->cons));
+	n = min3(srnic_ring_pending(&sq->ring),
+		 sq->depth - (sq->prod - sq->cons), (u32)PULL_MAX);
 	for (i = 0; i < n; i++)
 		swqe_from_user(qp, srnic_sq_at(sq, sq->prod + i),
 			       srnic_ring_at(&sq->ring, sq->ring.idx + i));

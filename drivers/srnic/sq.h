@@ -5,6 +5,7 @@
 #include "qp.h"
 
 #define SRNIC_SQ_WINDOW	128	/* PSNs that may be unacknowledged, at most */
+#define SRNIC_SQ_START	32	/* that many of a new QP; many QPs start at once */
 
 int srnic_sq_create(struct srnic_qp *qp, struct ib_qp_cap *cap,
 		    struct ib_ucontext *uctx, struct srnic_ring_info *info);
