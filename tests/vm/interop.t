@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: --hosts 2 --donors a:bar,b:bar --timeout 600
+# vm: --hosts 2 --donors a:bar,b:bar --timeout 1800
 #
 # srnic against rdma_rxe, an RNIC that nobody here wrote: srnic first as the
 # client, then as the server; captures on srnic's side are judged by Wireshark
