@@ -1,5 +1,5 @@
 #!/bin/bash
-# vm: --hosts 2 --donors a:bar:16M,b:bar:16M --timeout 300
+# vm: --hosts 2 --donors a:bar:16M,b:bar:16M --timeout 900
 # SPDX-License-Identifier: GPL-2.0
 # Data integrity, refusals, teardown, a lossy network: between hosts a and b,
 # in both directions, with ordinary memory and with /dev/p2pmem0 on both.

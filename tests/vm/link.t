@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: --cpus 2 --timeout 300
+# vm: --cpus 2 --timeout 900
 #
 # An srnic device: link add and its refusals, what it says of itself, GIDs that
 # follow addresses, port state, MTU. How it ends: link_end.t.

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: --cpus 2 --timeout 600
+# vm: --cpus 2 --timeout 1500
 #
 # Network namespaces, and every way to the end of a link, while programs have it
 # open or are in the middle of traffic, and all of them at once.

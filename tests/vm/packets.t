@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-# vm: --timeout 240
+# vm: --timeout 600
 """Packets as no peer should send them, and some that look odd and are right.
 
 Frames are made by hand and put on one end of a veth pair, on whose other end

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: --hosts 2 --donors a:bar,b:bar --timeout 600
+# vm: --hosts 2 --donors a:bar,b:bar --timeout 1500
 #
 # perftest between two srnics: every tool over all sizes, with the memory of a
 # PCIe BAR at either end, over IPv4 and IPv6, small and large packets, many

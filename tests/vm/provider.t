@@ -1,5 +1,5 @@
 #!/bin/bash
-# vm: --hosts 1 --timeout 120
+# vm: --hosts 1 --timeout 400
 # SPDX-License-Identifier: GPL-2.0
 # The provider: every call, its refusals, and how few system calls it makes.
 # shellcheck source=tests/vm/lib/lib.sh

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: --hosts 2 --donors a:bar,b:bar --timeout 400
+# vm: --hosts 2 --donors a:bar,b:bar --timeout 1200
 #
 # The end in the middle of traffic between two hosts: of a program, a link, the
 # module, the netdev, a namespace; on the side that sends and on the one that

@@ -290,7 +290,8 @@ class Suite:
                    f"counters that moved: {moved}, wanted: {counters}")
 
     def refused(self, here, there, make, counters, ops=("WRITE", "READ", "ADD")):
-        """make(addr, rkey, size) gives the (addr, rkey, size) of a bad request."""
+        """make(addr, rkey, size) gives the (addr, rkey, size) of a bad request,
+        and, if that is memory of its own, its (name, length)."""
         for op in ops:
             size = 8 if op in ("ADD", "CAS") else 3 * self.mtu + 5
             name1, addr1, lkey1, _, data1 = self.buffer(here, 4 * PAGE)
@@ -299,10 +300,13 @@ class Suite:
             addr, _, rkey = there.reg(inner, name2, offset=PAGE, length=size)
             qp = self.name()
             pair(here, there, qp)
-            addr, rkey, length = make(addr, rkey, size)
+            addr, rkey, length, *target = make(addr, rkey, size)
+            target = target or (name2, len(data2))
+            before = there.look(*target)
             self.refusal(here, there, qp, op, [(addr1, length, lkey1)], addr,
                          rkey, counters)
-            same(f"the target of {op}", there.look(name2, len(data2)), data2)
+            same(f"the target of {op}", there.look(*target), before)
+            same(f"the memory near {op}", there.look(name2, len(data2)), data2)
             same(f"the source of {op}", here.look(name1, len(data1)), data1)
             unpair(here, there, qp)
             there.dereg(inner)
@@ -319,17 +323,17 @@ class Suite:
     def stale_rkey(self, here, there):
         """the rkey of an ended registration is refused {way}, after reuse too"""
         def make(addr, rkey, size):
-            del rkey
+            del addr, rkey
             name = self.name()
             there.mem(name, 4 * PAGE)
-            _, _, old = there.reg(name, name)
+            addr, _, old = there.reg(name, name)
             there.dereg(name)
             for _ in range(40):
                 again = self.name()
                 _, _, new = there.reg(again, name)
                 there.dereg(again)
                 expect(new != old, "a key came back at once")
-            return addr, old, size
+            return addr, old, size, name, 4 * PAGE
         self.refused(here, there, make, ("key_stale",))
 
     def other_pd(self, here, there):
@@ -341,7 +345,7 @@ class Suite:
             name = self.name()
             there.mem(name, 8 * PAGE)
             addr, _, rkey = there.reg(name, name, pd="other")
-            return addr, rkey, size
+            return addr, rkey, size, name, 8 * PAGE
         self.refused(here, there, make, ("key_pd",))
 
     def bounds(self, here, there):
@@ -370,7 +374,7 @@ class Suite:
                 name = self.name()
                 there.mem(name, 8 * PAGE)
                 addr, _, rkey = there.reg(name, name, access=rights)
-                return addr, rkey, size
+                return addr, rkey, size, name, 8 * PAGE
             self.refused(here, there, make, ("key_access",), (op,))
 
     def local_keys(self, here, there):
