@@ -4,6 +4,7 @@
 badly; the console watch knows a complaint from a remark; check-layers sees a
 wrong include; bad --donors are refused. Needs no VM."""
 
+import glob
 import os
 import shutil
 import subprocess
@@ -120,9 +121,39 @@ def donors():
                 check(True, f"--donors {text} is refused")
 
 
+def setup():
+    """make demo where packages are missing: who isn't root, and who has no apt,
+    is told in one line what to install; nothing is built."""
+    with tempfile.TemporaryDirectory() as tmp:
+        for name in os.listdir("/usr/bin"):
+            if name not in ("apt-get", "apt-cache", "dpkg-query", "id"):
+                os.symlink(f"/usr/bin/{name}", f"{tmp}/{name}")
+        env = {"PATH": tmp, "HOME": tmp}
+
+        def stub(name, body):
+            with open(f"{tmp}/{name}", "w", encoding="utf-8") as file:
+                file.write(f"#!/bin/bash\n{body}\n")
+            os.chmod(f"{tmp}/{name}", 0o755)
+
+        def demo(what, wanted):
+            done = subprocess.run(["make", "-s", "-C", TOP, "demo"], env=env, text=True,
+                                  capture_output=True, check=False)
+            told = [line for line in done.stderr.splitlines() if "qemu-system-x86" in line]
+            check(done.returncode != 0 and len(told) == 1 and wanted in told[0],
+                  f"make demo, {what}: one line", done.stdout + done.stderr)
+            check(not glob.glob(f"{tmp}/.cache/srnic/*-*"), f"{what}: nothing built")
+
+        demo("no apt", "needs Debian's apt")
+        stub("apt-get", "exit 99")
+        stub("dpkg-query", "exit 1")
+        stub("id", "echo 1000")
+        demo("not root", "not root, and these packages are missing")
+
+
 def main():
     """All of it."""
     runner()
+    setup()
     for line in COMPLAINTS:
         check(watch.is_complaint(line), f"a complaint: {line[10:60]}")
     for line in REMARKS:

@@ -102,7 +102,8 @@ int srnic_net_mtu(unsigned int netdev_mtu);
  * @s6: our IPv6 address
  * @d4: the peer's IPv4 address, or
  * @d6: the peer's IPv6 address
- * @dst: the route, per CPU
+ * @dst: the route of IPv4, per CPU; nothing in it belongs to a namespace, as the
+ *	AV may outlive that
  * @rcu: readers find AVs under RCU
  */
 struct srnic_av {

@@ -92,7 +92,8 @@ static struct rtable *route4(struct net *net, struct srnic_av *av)
 			   IPPROTO_UDP, 0, av->d4, av->s4,
 			   htons(ROCE_V2_UDP_DPORT), av->sport, GLOBAL_ROOT_UID);
 	rt = ip_route_output_key(net, &fl);
-	if (!IS_ERR(rt))
+	/* One through IPsec belongs to its namespace: see route6(). */
+	if (!IS_ERR(rt) && !dst_xfrm(&rt->dst))
 		dst_cache_set_ip4(&av->dst, &rt->dst, av->s4);
 	return rt;
 }

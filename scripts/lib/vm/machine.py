@@ -5,13 +5,29 @@ import ctypes
 import os
 import re
 import signal
+import socket
 import subprocess
-import time
 
 from . import TOP, VmError, pcie
 
 _PR_SET_PDEATHSIG = 1
 NUMBER = {"a": 1, "b": 2}
+CABLES = ("data", "control")
+
+
+def cables(hosts):
+    """Host: {cable: its end}.
+
+    Made here and not by QEMU, whose accepted sockets block: a host whose
+    neighbour takes no packets would stand still, all of it.
+    """
+    ends = {host: {} for host in hosts}
+    if len(hosts) == 2:
+        for name in CABLES:
+            for host, end in zip(hosts, socket.socketpair()):
+                end.setblocking(False)
+                ends[host][name] = end
+    return ends
 
 
 def have_kvm():
@@ -30,9 +46,9 @@ def _die_with_parent():
 class Machine:
     """A guest that is being prepared, or running."""
 
-    def __init__(self, host, hosts, options, kernel, image, donors, tmpdir):
+    def __init__(self, host, ends, options, kernel, image, donors, tmpdir):
         self.host = host
-        self.hosts = hosts
+        self.ends = ends
         self.options = options
         self.kernel = kernel
         self.image = image
@@ -57,16 +73,15 @@ class Machine:
     def _cables(self):
         """eth0 to the peer; eth1, on which tests talk, as well."""
         args = []
-        for name in ("data", "control"):
-            if len(self.hosts) == 1:
+        for name in CABLES:
+            if name not in self.ends:
                 # a cable with nobody at the other end: packets vanish
                 args += ["-netdev", f"dgram,id={name},local.type=unix,"
                                     f"local.path={self.tmp}/{name},remote.type=unix,"
                                     f"remote.path={self.tmp}/nobody"]
             else:
-                server = "on" if self.host == "a" else "off"
-                args += ["-netdev", f"stream,id={name},server={server},"
-                                    f"addr.type=unix,addr.path={self.tmp}/{name}"]
+                args += ["-netdev", f"stream,id={name},addr.type=fd,"
+                                    f"addr.str={self.ends[name].fileno()}"]
         return args
 
     def _devices(self):
@@ -126,21 +141,18 @@ class Machine:
                 *self._cables(), *self._devices(), *self._drives()]
 
     def start(self):
-        """Boot. Host b's cables need host a's ends."""
-        if self.host == "b":
-            for name in ("data", "control"):
-                for _ in range(500):
-                    if os.path.exists(f"{self.tmp}/{name}"):
-                        break
-                    time.sleep(0.01)
+        """Boot."""
         with open(f"{self.tmp}/{self.host}-qemu.log", "wb") as log:
             try:
                 self.process = subprocess.Popen(  # pylint: disable=consider-using-with
                     self.command(), stderr=log, preexec_fn=_die_with_parent,
+                    pass_fds=[end.fileno() for end in self.ends.values()],
                     stdin=None if self.interactive else subprocess.DEVNULL,
                     stdout=None if self.interactive else log)
             except FileNotFoundError as error:
                 raise VmError("no qemu-system-x86_64: scripts/setup installs it") from error
+        for end in self.ends.values():
+            end.close()
         if self.interactive:
             # QEMU reads the terminal: it must be in its foreground
             _foreground(self.process.pid)
