@@ -103,7 +103,9 @@ class UnplugTest(unittest.TestCase):
         os.close(fd)
         unbind(self.bdf)
         subprocess.run(["rmmod", "p2pmem_bar"], check=True)
-        # the core goes as well, and comes back
+        # the core goes as well, and comes back (another test's module uses it)
+        subprocess.run(["rmmod", "p2pmem_taker"], check=False,
+                       stderr=subprocess.DEVNULL)
         self.assertEqual(modules()["p2pmem"], "0")
         subprocess.run(["rmmod", "p2pmem"], check=True)
         subprocess.run(["modprobe", "p2pmem_bar"], check=True)
