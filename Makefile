@@ -21,7 +21,7 @@ demo:			## two VMs, ib_write_bw into a PCIe BAR, and the proof (sets itself up)
 test:			## everything: checks, KUnit, VM tests (sets itself up)
 	@tests/run
 
-slow:			## what takes most of an hour: teardown between two debug kernels
+slow:			## what takes most of an hour: the ends of links on the debug kernel
 	@scripts/setup
 	@tests/run tests/slow
 

@@ -3,6 +3,5 @@
 # vm: --hosts 2 --donors a:bar,b:bar --kernel debug --timeout 5400
 #
 # teardown.t under KASAN, lockdep and kmemleak: two such guests are so slow that
-# it takes most of an hour, so "make slow" runs it and "make test" does not; what
-# one such guest can show is in link_end_debug.t.
+# it takes most of an hour, so "make slow" runs it and "make test" does not.
 . /srnic/tests/vm/teardown.t
