@@ -226,9 +226,8 @@ static void run_put(const struct srnic_run *run, u64 off, size_t n,
 		off += part;
 		n -= part;
 	}
-	/* a BAR may be write-combining: out, before anyone is told of it */
 	if (run->io)
-		wmb();
+		wmb();	/* a BAR may be write-combining: out, before anyone is told */
 }
 
 /**
