@@ -86,6 +86,30 @@ def runner():
                   f"wanted {wanted!r}, status {done.returncode} and:\n{done.stdout}{done.stderr}")
 
 
+def side_by_side():
+    """Two tests that wait for each other, and one that fails: run as a folder."""
+    meet = "touch {0}; until [ -e {1} ]; do sleep 0.1; done; echo ok 1; echo 1..1"
+    with tempfile.TemporaryDirectory() as tmp:
+        for name, body in (("a", meet.format(f"{tmp}/a", f"{tmp}/b")),
+                           ("b", meet.format(f"{tmp}/b", f"{tmp}/a")),
+                           ("c", "echo not ok 1 - of c; echo '# why'; echo 1..1; exit 1")):
+            with open(f"{tmp}/{name}.t", "w", encoding="utf-8") as file:
+                file.write(f"#!/bin/bash\n{body}\n")
+            os.chmod(f"{tmp}/{name}.t", 0o755)
+        # with one CPU they would wait for ever
+        path = f"{tmp}/bin"
+        os.mkdir(path)
+        with open(f"{path}/nproc", "w", encoding="utf-8") as file:
+            file.write("#!/bin/sh\necho 2\n")
+        os.chmod(f"{path}/nproc", 0o755)
+        done = subprocess.run([f"{TOP}/tests/run", tmp], capture_output=True, text=True,
+                              check=False, timeout=60,
+                              env={**os.environ, "PATH": f"{path}:{os.environ['PATH']}"})
+        check(done.returncode == 1 and done.stdout.endswith("2 passed, 1 failed\n") and
+              "not ok 1 - of c" in done.stdout and "# why" in done.stdout,
+              "tests/run: side by side", done.stdout + done.stderr)
+
+
 def layers():
     """check-layers on a copy with one include too many."""
     with tempfile.TemporaryDirectory() as tmp:
@@ -153,6 +177,7 @@ def setup():
 def main():
     """All of it."""
     runner()
+    side_by_side()
     setup()
     for line in COMPLAINTS:
         check(watch.is_complaint(line), f"a complaint: {line[10:60]}")
