@@ -61,10 +61,19 @@ counter()
 	cat "/sys/class/infiniband/$1/ports/1/hw_counters/$2"
 }
 
-# Of perftest's server: TCP, or with -R the listener of the connection manager.
+# Of perftest's server, or rping's: TCP, or the connection manager. A cm_id says
+# LISTEN a moment before the listener is there: who has come back from
+# rdma_listen() waits, perftest for an event, rping for its other thread.
 _perf_listens()
 {
-	_listens "$1" || rdma resource show cm_id 2>/dev/null | grep -q "LISTEN.*:$1 "
+	local pid
+
+	_listens "$1" && return
+	rdma resource show cm_id 2>/dev/null | grep -q "LISTEN.*:$1 " || return
+	for pid in $(pgrep -f -- "-p $1( |\$)"); do
+		! grep -qsE '^(ucma_get_event|futex)' "/proc/$pid/wchan" || return 0
+	done
+	return 1
 }
 
 perf()
