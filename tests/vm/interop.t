@@ -79,30 +79,31 @@ rping_from()
 
 traffic()
 {
-	local tool where=$1 at events
+	local tool where=$1 at=(: : --mmap="$mem") events
 
+	[ "$DEV_A" = srnic0 ] || at=(: --mmap="$mem" :)
 	for tool in ib_{write,read,send}_{bw,lat}; do
 		# perftest has no events for WRITE
 		events=-e
 		[[ $tool != ib_write* ]] || events=
-		ok "$where: $tool" speed 1 "$tool" -s 65536 -n 20 -m 4096 "${v4[@]}"
+		ok "$where: $tool, all sizes" speed 23 "$tool" -a -n 5 -m 4096 "${v4[@]}"
 		# shellcheck disable=SC2086 # one word, or none
 		ok "$where: $tool, IPv6, MTU 1024, events" \
 			speed 1 "$tool" -s 9001 -n 20 -m 1024 $events "${v6[@]}"
+		ok "$where: $tool, rdma_cm" speed 1 "$tool" -s 65536 -n 10 -R
+		ok "$where: $tool, srnic's memory in a BAR" \
+			speed 1 "$tool" -s 65536 -n 10 "${at[@]}"
 	done
 	for tool in ib_atomic_{bw,lat}; do
-		ok "$where: $tool" speed 1 "$tool" -n 50 -m 1024 "${v4[@]}"
+		ok "$where: $tool, events" speed 1 "$tool" -n 50 -m 1024 -e "${v4[@]}"
 		ok "$where: $tool, compare and swap, IPv6" \
 			speed 1 "$tool" -n 50 -A CMP_AND_SWAP "${v6[@]}"
+		ok "$where: $tool, rdma_cm" speed 1 "$tool" -n 10 -R
+		ok "$where: $tool, srnic's memory in a BAR" speed 1 "$tool" -n 10 "${at[@]}"
 	done
-	for tool in ib_{write,read,send}_bw; do
-		ok "$where: $tool, 8 MiB" speed 1 "$tool" -s 8388608 -n 5
-		ok "$where: $tool, 8 QPs, rdma_cm" speed 1 "$tool" -q 8 -s 4096 -n 20 -R
-		at=(: --mmap="$mem" :)
-		[ "$DEV_A" != srnic0 ] || at=(: : --mmap="$mem")
-		ok "$where: $tool, srnic's memory in a BAR" speed 1 "$tool" -n 20 "${at[@]}"
+	for tool in ib_{write,read,send,atomic}_bw; do
+		ok "$where: $tool, 16 QPs" speed 1 "$tool" -q 16 -n 20
 	done
-	ok "$where: ib_read_bw, all sizes" speed 23 ib_read_bw -a -n 5 -m 1024
 	ok "$where: ib_read_bw, in both directions" speed 1 ib_read_bw -b -n 10
 	ok "$where: ib_write_bw, in both directions" speed 1 ib_write_bw -b -n 10
 	ok "$where: ib_send_bw, UD, all sizes" speed 12 ib_send_bw -c UD -a -n 20 -m 4096 "${v4[@]}"
