@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The access flags, as in enum ib_access_flags. */
+#ifndef FUZZ_RDMA_IB_VERBS_H
+#define FUZZ_RDMA_IB_VERBS_H
+
+#include <rdma/ib_user_ioctl_verbs.h>
+
+enum {
+	IB_ACCESS_LOCAL_WRITE = IB_UVERBS_ACCESS_LOCAL_WRITE,
+	IB_ACCESS_REMOTE_WRITE = IB_UVERBS_ACCESS_REMOTE_WRITE,
+	IB_ACCESS_REMOTE_READ = IB_UVERBS_ACCESS_REMOTE_READ,
+	IB_ACCESS_REMOTE_ATOMIC = IB_UVERBS_ACCESS_REMOTE_ATOMIC,
+};
+
+#endif /* FUZZ_RDMA_IB_VERBS_H */

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * srnic_mpt_check() once more, from the rules, read byte by byte or with numbers
+ * that can't overflow; and pairs of entry and request to ask both about. For
+ * KUnit and for the fuzzer (tests/fuzz), which brings an rng.h of its own.
+ */
+#ifndef MEM_CHECK_PAIRS_H
+#define MEM_CHECK_PAIRS_H
+
+#include <rdma/ib_verbs.h>
+
+#include "../../drivers/srnic/mpt.h"
+#include "rng.h"
+
+/* Wide enough for any sum of two 64 bit numbers. */
+#define wide unsigned __int128
+
+/* Every byte of the request is an address, and one of the entry's. */
+static bool oracle_inside(const struct srnic_mpt_entry *e,
+			  const struct srnic_mpt_req *rq)
+{
+	wide first = rq->addr;
+	wide end = first + rq->len;
+
+	if (end > (wide)1 << 64)
+		return false;
+	if (e->kind == SRNIC_MPT_DMA)
+		return true;
+	return first >= e->iova && end <= (wide)e->iova + e->length;
+}
+
+static enum srnic_key_reason oracle(const struct srnic_mpt_entry *e,
+				    const struct srnic_mpt_req *rq)
+{
+	int bit;
+
+	if (e->key != rq->key)
+		return SRNIC_KEY_STALE;
+	if (e->state == SRNIC_MPT_INVALID)
+		return SRNIC_KEY_STATE;
+	if (e->state == SRNIC_MPT_REVOKED)
+		return SRNIC_KEY_REVOKED;
+	if (e->state != SRNIC_MPT_VALID)
+		return SRNIC_KEY_STALE;
+	if (e->pdn != rq->pdn)
+		return SRNIC_KEY_PD;
+	if (e->qpn != 0xffffffff && e->qpn != rq->qpn)
+		return SRNIC_KEY_QP;
+	for (bit = 0; bit < 32; bit++) {
+		if (rq->access >> bit & 1 && !(e->access >> bit & 1))
+			return SRNIC_KEY_ACCESS;
+	}
+	if (rq->len == 0 || oracle_inside(e, rq))
+		return SRNIC_KEY_OK;
+	return SRNIC_KEY_BOUNDS;
+}
+
+static const struct srnic_mpt_entry good_entry = {
+	.state = SRNIC_MPT_VALID,
+	.kind = SRNIC_MPT_MR,
+	.key = 0x12345678,
+	.access = IB_ACCESS_REMOTE_WRITE | IB_ACCESS_LOCAL_WRITE,
+	.pdn = 7,
+	.qpn = 9,
+	.iova = 0x1000,
+	.length = 0x100,
+};
+
+static const struct srnic_mpt_req good_req = {
+	.key = 0x12345678,
+	.pdn = 7,
+	.qpn = 9,
+	.access = IB_ACCESS_REMOTE_WRITE,
+	.addr = 0x1000,
+	.len = 0x100,
+};
+
+/* Numbers that are near to something: to 0, to 2^64, to each other. */
+static u64 near(struct rnd_state *rng, u64 other)
+{
+	switch (rng_below(rng, 6)) {
+	case 0:
+		return rng_below(rng, 4);
+	case 1:
+		return -(u64)rng_below(rng, 4);
+	case 2:
+		return other + rng_below(rng, 8) - 4;
+	case 3:
+		return rng_u64(rng) >> rng_below(rng, 64);
+	case 4:
+		return rng_below(rng, 0x3000);
+	default:
+		return rng_u64(rng);
+	}
+}
+
+static void random_pair(struct rnd_state *rng, struct srnic_mpt_entry *e,
+			struct srnic_mpt_req *rq)
+{
+	u32 odd = rng_u32(rng);
+
+	*e = good_entry;
+	*rq = good_req;
+	e->kind = odd >> 28 & 3;
+	if (!(odd & 0x1f))
+		rq->key += rng_below(rng, 3) - 1;
+	if (!(odd >> 5 & 7))
+		e->state = rng_below(rng, 6);
+	if (!(odd >> 8 & 0x1f))
+		rq->pdn += rng_below(rng, 3) - 1;
+	if (!(odd >> 13 & 3))
+		e->qpn = odd >> 15 & 1 ? SRNIC_MPT_ANY_QP : rng_below(rng, 16);
+	if (!(odd >> 16 & 7)) {
+		e->access = rng_u32(rng);
+		rq->access = rng_u32(rng) & rng_u32(rng) & rng_u32(rng);
+	}
+	e->iova = near(rng, 0);
+	e->length = near(rng, -e->iova);
+	rq->addr = odd >> 20 & 1 ? near(rng, e->iova) :
+				   near(rng, e->iova + e->length);
+	rq->len = odd >> 21 & 1 ? near(rng, e->length) : near(rng, -rq->addr);
+}
+
+#endif /* MEM_CHECK_PAIRS_H */
