@@ -362,6 +362,23 @@ static inline struct srnic_qp *to_srnic_qp(struct ib_qp *ibqp)
 	return container_of(ibqp, struct srnic_qp, ibqp);
 }
 
+/* Where the peer is. One of the two locks is held. */
+static inline struct srnic_av *srnic_qp_av(const struct srnic_qp *qp)
+{
+	return rcu_dereference_protected(qp->av,
+					 lockdep_is_held(&qp->sq.lock) ||
+					 lockdep_is_held(&qp->rq.lock));
+}
+
+/* Has the packet come from there? One of the two locks is held. */
+static inline bool srnic_qp_is_peer(const struct srnic_qp *qp,
+				    const struct srnic_rx *rx)
+{
+	const struct srnic_av *av = srnic_qp_av(qp);
+
+	return av && srnic_av_is_peer(av, rx);
+}
+
 static inline struct srnic_swqe *srnic_sq_at(const struct srnic_sq *sq, u32 idx)
 {
 	return sq->wqes + (size_t)(idx & (sq->depth - 1)) * sq->stride;

@@ -193,11 +193,6 @@ static bool sent(struct srnic_qp *qp, int err)
 	return true;
 }
 
-static struct srnic_av *rc_av(struct srnic_qp *qp)
-{
-	return rcu_dereference_protected(qp->av, lockdep_is_held(&qp->sq.lock));
-}
-
 /*
  * Headers from out, payload from the WQE. Where a local key was refused,
  * the WQE says so.
@@ -346,7 +341,7 @@ static bool send_data(struct srnic_qp *qp, struct srnic_swqe *wqe)
 	out.ackreq = sq->since_ackreq + 1 >= ACK_EVERY ||
 		     ahead + 1 == sq->cwnd ||
 		     (last && (signaled || !more_to_send(qp)));
-	err = requester_xmit(qp, wqe, rc_av(qp), &out, off);
+	err = requester_xmit(qp, wqe, srnic_qp_av(qp), &out, off);
 	if (wqe->status != IB_WC_SUCCESS)
 		return true;	/* a key was refused: it is looked at next */
 	if (!sent(qp, err))
@@ -394,7 +389,7 @@ static bool send_read(struct srnic_qp *qp, struct srnic_swqe *wqe)
 		out.swap_add = wqe->compare_add;
 		out.compare = 0;
 	}
-	if (!sent(qp, requester_xmit(qp, wqe, rc_av(qp), &out, 0)))
+	if (!sent(qp, requester_xmit(qp, wqe, srnic_qp_av(qp), &out, 0)))
 		return false;
 	sq->since_ackreq = 0;	/* the response acknowledges */
 	sq->rd_end[sq->rd_tail++ % SRNIC_MAX_RD_ATOMIC] =

@@ -127,11 +127,6 @@ void srnic_response_nak(struct srnic_rq *rq, u32 psn, u8 syndrome, bool fatal)
 	rq->fatal |= fatal;
 }
 
-static struct srnic_av *rc_av(struct srnic_qp *qp)
-{
-	return rcu_dereference_protected(qp->av, lockdep_is_held(&qp->rq.lock));
-}
-
 static struct sk_buff *response_alloc(struct srnic_qp *qp,
 				      const struct srnic_pkt_out *out)
 {
@@ -139,7 +134,7 @@ static struct sk_buff *response_alloc(struct srnic_qp *qp,
 	u32 pad = srnic_pkt_pad(out->len);
 	struct sk_buff *skb;
 
-	skb = srnic_net_alloc(rc_av(qp), hdr + out->len + pad);
+	skb = srnic_net_alloc(srnic_qp_av(qp), hdr + out->len + pad);
 	if (!skb)
 		return NULL;
 	srnic_pkt_build(skb->data, out);
@@ -153,7 +148,7 @@ static bool response_xmit(struct srnic_qp *qp, struct sk_buff *skb)
 	int err = -ENOBUFS;
 
 	if (skb)
-		err = srnic_net_xmit(&qp->tp->port, rc_av(qp), skb);
+		err = srnic_net_xmit(&qp->tp->port, srnic_qp_av(qp), skb);
 	if (!err) {
 		srnic_count(qp->tp->stats, SRNIC_STAT_SENT_PKTS);
 		return true;
