@@ -256,6 +256,7 @@ struct srnic_recv {
  * @ack_due: an ACK is to be sent
  * @nak_due: @nak_syndrome is to be sent for @nak_psn
  * @fatal: after that NAK the QP is in error; no request is taken any more
+ * @fatal_by: jiffies when it is, whether or not the NAK has left
  * @nak_syndrome: AETH syndrome
  * @min_rnr_timer: code that the peer is told with an RNR NAK
  * @max_rd: size of @res in use
@@ -291,6 +292,7 @@ struct srnic_rq {
 	u8 min_rnr_timer;
 	u8 max_rd;
 	u8 msg;
+	unsigned long fatal_by;
 	u32 nak_psn;
 	u32 epsn;
 	u32 msn;
