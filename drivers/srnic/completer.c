@@ -109,6 +109,8 @@ static void got_rnr_nak(struct srnic_qp *qp, u32 psn, u8 code)
 	}
 	if (sq->rnr_retries != 7)	/* 7: for ever (IBTA 9.7.5.2.8) */
 		sq->rnr_retries--;
+	/* the peer lives: what was lost before doesn't add up with what will be */
+	sq->retries = sq->retry_cnt;
 	srnic_sq_rewind(sq, sq->una);
 	srnic_requester_pause(qp, srnic_rnr_ns(code));
 	sq->rnr = true;
