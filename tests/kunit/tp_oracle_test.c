@@ -420,9 +420,10 @@ static void oracle_rainy(struct kunit *test)
 	run(test, &rainy, 3000);
 }
 
+/* More would use up seven retries in one run of twenty. */
 static void oracle_storm(struct kunit *test)
 {
-	static const struct weather storm = { .loss = 100, .twice = 50,
+	static const struct weather storm = { .loss = 50, .twice = 50,
 					      .full = 20, .jitter = 6000 };
 
 	run(test, &storm, 2000);
