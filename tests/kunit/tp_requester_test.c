@@ -316,6 +316,72 @@ static void req_sqd(struct kunit *test)
 	tp_expect(t, &t->a, WRITE_ONLY, 40);
 }
 
+static int post_pieces(struct tp_pair *t, enum ib_wr_opcode op,
+		       struct ib_sge *sge, u64 id)
+{
+	struct ib_rdma_wr wr = {
+		.wr = {
+			.opcode = op, .wr_id = id, .sg_list = sge, .num_sge = 3,
+			.send_flags = IB_SEND_SIGNALED,
+		},
+		.remote_addr = TP_IOVA + 0x10000,
+		.rkey = t->b.region[0]->key,
+	};
+	const struct ib_send_wr *bad;
+
+	return srnic_qp_post_send(&t->a.qp, &wr.wr, &bad);
+}
+
+/* Gathered and scattered in order, over the ends of pieces and of packets. */
+static void req_pieces(struct kunit *test)
+{
+	static const u32 lens[][3] = {
+		{ 1, 1, 1 }, { 300, 0, 700 }, { 0, 0, 5 }, { MTU, MTU, MTU },
+		{ 255, 2, 255 }, { 0, 3 * MTU, 1 }, { 7, 0, 0 }, { 0, 0, 0 },
+	};
+	struct tp_pair *t = tp_connected(test, NULL);
+	u8 *remote = t->b.mem + 0x10000;
+	struct ib_sge sge[3];
+	struct rnd_state rng;
+	u32 i, k, done;
+
+	prandom_seed_state(&rng, 23);
+	for (i = 0; i < ARRAY_SIZE(lens); i++) {
+		prandom_bytes_state(&rng, t->a.mem, 0x6000);
+		memset(remote, 0, 0x1000);
+		for (k = 0; k < 3; k++)
+			sge[k] = (struct ib_sge) { TP_IOVA + 0x1001 * k,
+						   lens[i][k],
+						   t->a.region[0]->key };
+		KUNIT_ASSERT_EQ(test, post_pieces(t, IB_WR_RDMA_WRITE, sge, 1), 0);
+		tp_pump(t);
+		tp_expect_wc(t, &t->a.scq, 1, IB_WC_SUCCESS);
+		/* and back, to other places */
+		for (k = 0; k < 3; k++)
+			sge[k].addr = TP_IOVA + 0x20000 + 0x1003 * k;
+		memset(t->a.mem + 0x20000, 0, 0x6000);
+		KUNIT_ASSERT_EQ(test, post_pieces(t, IB_WR_RDMA_READ, sge, 2), 0);
+		tp_pump(t);
+		tp_expect_wc(t, &t->a.scq, 2, IB_WC_SUCCESS);
+		for (k = 0, done = 0; k < 3; done += lens[i][k++]) {
+			u8 *back = t->a.mem + 0x20000 + 0x1003 * k;
+
+			KUNIT_EXPECT_MEMEQ(test, remote + done,
+					   t->a.mem + 0x1001 * k, lens[i][k]);
+			KUNIT_EXPECT_MEMEQ(test, back, t->a.mem + 0x1001 * k,
+					   lens[i][k]);
+			KUNIT_EXPECT_EQ(test, back[lens[i][k]], 0);
+		}
+		KUNIT_EXPECT_EQ(test, remote[done], 0);
+	}
+	/* each piece by its own key */
+	sge[0].length = 10;
+	sge[1] = (struct ib_sge) { TP_IOVA, 10, 0x66 };
+	KUNIT_ASSERT_EQ(test, post_pieces(t, IB_WR_RDMA_WRITE, sge, 3), 0);
+	tp_expect_nothing(t, &t->a);
+	tp_expect_wc(t, &t->a.scq, 3, IB_WC_LOC_PROT_ERR);
+}
+
 /* A key that doesn't serve: in its turn, and nothing behind it. */
 static void req_bad_lkey(struct kunit *test)
 {
@@ -370,6 +436,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(req_fence),
 	KUNIT_CASE(req_ack_before_wait),
 	KUNIT_CASE(req_sqd),
+	KUNIT_CASE(req_pieces),
 	KUNIT_CASE(req_bad_lkey),
 	KUNIT_CASE(req_lkey_dies),
 	{}
