@@ -178,7 +178,11 @@ void srnic_requester_retry(struct srnic_qp *qp)
 	clock_start(qp);
 }
 
-/* true: go on. The netdev's full queue is a pause, other errors are losses. */
+/*
+ * true: go on. The netdev's full queue is a pause, other errors are losses. One
+ * that stays full is like a peer that doesn't answer: the clock runs, even where
+ * nothing has been sent.
+ */
 static bool sent(struct srnic_qp *qp, int err)
 {
 	if (!err) {
@@ -186,6 +190,8 @@ static bool sent(struct srnic_qp *qp, int err)
 		return true;
 	}
 	if (err == -ENOBUFS) {
+		if (!timer_pending(&qp->sq.timer))
+			clock_start(qp);
 		srnic_requester_pause(qp, FULL_QUEUE_NS);
 		return false;
 	}
@@ -552,7 +558,7 @@ static void retransmit_timer(struct timer_list *t)
 
 	srnic_sq_lock(qp);
 	if ((qp->state == IB_QPS_RTS || qp->state == IB_QPS_SQD) &&
-	    sq->una != sq->max_psn) {
+	    (sq->una != sq->max_psn || sq->waiting)) {
 		if (sq->rnr)
 			clock_start(qp);
 		else if (time_before(jiffies, sq->deadline))

@@ -255,6 +255,20 @@ static void retry_queue_full_clock(struct kunit *test)
 	tp_expect_wc(t, &t->a.scq, 0, IB_WC_RETRY_EXC_ERR);
 }
 
+/* So it does where not even the first packet leaves. */
+static void retry_queue_full_for_ever(struct kunit *test)
+{
+	struct tp_conf conf = { .retry = 3 };
+	struct tp_pair *t = tp_connected(test, &conf);
+
+	t->a.xmit_err = -ENOBUFS;
+	KUNIT_ASSERT_EQ(test, tp_post_simple(t, IB_WR_RDMA_READ, 6 * MTU, 0), 0);
+	tp_advance(tp_timeout_ns(t));
+	tp_expect_no_wc(t, &t->a.scq);
+	tp_advance(100 * (tp_timeout_ns(t) + TP_TICK));
+	tp_expect_wc(t, &t->a.scq, 0, IB_WC_RETRY_EXC_ERR);
+}
+
 /* An RNR NAK that comes while the netdev's queue is full counts. */
 static void retry_queue_full_rnr(struct kunit *test)
 {
@@ -317,6 +331,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(retry_rnr_and_losses),
 	KUNIT_CASE(retry_queue_full),
 	KUNIT_CASE(retry_queue_full_clock),
+	KUNIT_CASE(retry_queue_full_for_ever),
 	KUNIT_CASE(retry_queue_full_rnr),
 	KUNIT_CASE(retry_route_errors),
 	{}
