@@ -404,7 +404,7 @@ static void fill_wr(struct tp_end *e, const struct tp_wr *w, union any_wr *any,
 	}
 }
 
-#define MAX_LIST	8
+#define MAX_LIST	4
 
 int tp_post_list(struct tp_end *e, const struct tp_wr *wr, u32 n)
 {
