@@ -109,6 +109,8 @@ static void got_rnr_nak(struct srnic_qp *qp, u32 psn, u8 code)
 	}
 	if (sq->rnr_retries != 7)	/* 7: for ever (IBTA 9.7.5.2.8) */
 		sq->rnr_retries--;
+	/* the peer lives: what was lost before doesn't add up with what will be */
+	sq->retries = sq->retry_cnt;
 	srnic_sq_rewind(sq, sq->una);
 	srnic_requester_pause(qp, srnic_rnr_ns(code));
 	sq->rnr = true;
@@ -140,31 +142,39 @@ static void got_nak(struct srnic_qp *qp, u32 psn, u8 code)
 	fail_oldest(qp, status[code], 0);
 }
 
-static void got_read_data(struct srnic_qp *qp, struct srnic_swqe *wqe,
-			  const struct srnic_pkt *pkt)
+/* What has come for a READ or an atomic goes where the WQE says. */
+static bool scatter(struct srnic_qp *qp, struct srnic_swqe *wqe, u32 off,
+		    u32 len, struct srnic_cursor *src)
 {
-	u32 off = srnic_psn_diff(pkt->psn, wqe->first_psn) * qp->mtu;
-	u32 len = min(qp->mtu, wqe->length - off);
-	struct srnic_cursor cur = { .seg = pkt->seg };
 	struct srnic_sgl sgl = {
 		.sge = wqe->sge,
 		.nsge = wqe->nsge,
 		.pdn = qp->pdn,
 		.qpn = qp->qpn,
 	};
-	enum srnic_key_reason why = SRNIC_KEY_OK;
+	enum srnic_key_reason why = srnic_sgl_put(qp->tp->mpt, &sgl, off, len,
+						  src);
+
+	if (!why)
+		return true;
+	srnic_qp_refused(qp, why);
+	srnic_sq_fail(qp, wqe, IB_WC_LOC_PROT_ERR, why);
+	return false;
+}
+
+static void got_read_data(struct srnic_qp *qp, struct srnic_swqe *wqe,
+			  const struct srnic_pkt *pkt)
+{
+	u32 off = srnic_psn_diff(pkt->psn, wqe->first_psn) * qp->mtu;
+	u32 len = min(qp->mtu, wqe->length - off);
+	struct srnic_cursor cur = { .seg = pkt->seg };
 
 	if (pkt->op->kind != SRNIC_OP_READ_RESP || pkt->len != len) {
 		srnic_sq_fail(qp, wqe, IB_WC_BAD_RESP_ERR, 0);
 		return;
 	}
-	if (len)
-		why = srnic_sgl_put(qp->tp->mpt, &sgl, off, len, &cur);
-	if (why) {
-		srnic_qp_refused(qp, why);
-		srnic_sq_fail(qp, wqe, IB_WC_LOC_PROT_ERR, why);
+	if (!scatter(qp, wqe, off, len, &cur))
 		return;
-	}
 	wqe->done = pkt->psn == wqe->last_psn;
 	move_una(qp, srnic_psn_add(pkt->psn, 1));
 }
@@ -177,24 +187,13 @@ static void got_atomic_ack(struct srnic_qp *qp, struct srnic_swqe *wqe,
 		.iov_len = sizeof(pkt->orig),
 	};
 	struct srnic_cursor cur = { .seg = &v };
-	struct srnic_sgl sgl = {
-		.sge = wqe->sge,
-		.nsge = wqe->nsge,
-		.pdn = qp->pdn,
-		.qpn = qp->qpn,
-	};
-	enum srnic_key_reason why;
 
 	if (pkt->op->kind != SRNIC_OP_ATOMIC_ACK) {
 		srnic_sq_fail(qp, wqe, IB_WC_BAD_RESP_ERR, 0);
 		return;
 	}
-	why = srnic_sgl_put(qp->tp->mpt, &sgl, 0, sizeof(pkt->orig), &cur);
-	if (why) {
-		srnic_qp_refused(qp, why);
-		srnic_sq_fail(qp, wqe, IB_WC_LOC_PROT_ERR, why);
+	if (!scatter(qp, wqe, 0, sizeof(pkt->orig), &cur))
 		return;
-	}
 	wqe->done = true;
 	move_una(qp, srnic_psn_add(pkt->psn, 1));
 }
@@ -243,13 +242,6 @@ static void got_aeth(struct srnic_qp *qp, const struct srnic_pkt *pkt)
 	}
 }
 
-static bool is_peer(struct srnic_qp *qp, const struct srnic_rx *rx)
-{
-	struct srnic_av *av = rcu_dereference(qp->av);
-
-	return av && srnic_av_is_peer(av, rx);
-}
-
 /**
  * srnic_completer_receive() - a response has come
  * @qp: QP, RC
@@ -265,7 +257,7 @@ void srnic_completer_receive(struct srnic_qp *qp, const struct srnic_rx *rx)
 	srnic_sq_lock(qp);
 	if (qp->state != IB_QPS_RTS && qp->state != IB_QPS_SQD)
 		goto unlock;
-	if (!is_peer(qp, rx)) {
+	if (!srnic_qp_is_peer(qp, rx)) {
 		srnic_count(qp->tp->stats, SRNIC_STAT_BAD_SOURCE);
 		goto unlock;
 	}

@@ -256,6 +256,7 @@ struct srnic_recv {
  * @ack_due: an ACK is to be sent
  * @nak_due: @nak_syndrome is to be sent for @nak_psn
  * @fatal: after that NAK the QP is in error; no request is taken any more
+ * @fatal_by: jiffies when it is, whether or not the NAK has left
  * @nak_syndrome: AETH syndrome
  * @min_rnr_timer: code that the peer is told with an RNR NAK
  * @max_rd: size of @res in use
@@ -291,6 +292,7 @@ struct srnic_rq {
 	u8 min_rnr_timer;
 	u8 max_rd;
 	u8 msg;
+	unsigned long fatal_by;
 	u32 nak_psn;
 	u32 epsn;
 	u32 msn;
@@ -360,6 +362,23 @@ struct srnic_qp {
 static inline struct srnic_qp *to_srnic_qp(struct ib_qp *ibqp)
 {
 	return container_of(ibqp, struct srnic_qp, ibqp);
+}
+
+/* Where the peer is. One of the two locks is held. */
+static inline struct srnic_av *srnic_qp_av(const struct srnic_qp *qp)
+{
+	return rcu_dereference_protected(qp->av,
+					 lockdep_is_held(&qp->sq.lock) ||
+					 lockdep_is_held(&qp->rq.lock));
+}
+
+/* Has the packet come from there? One of the two locks is held. */
+static inline bool srnic_qp_is_peer(const struct srnic_qp *qp,
+				    const struct srnic_rx *rx)
+{
+	const struct srnic_av *av = srnic_qp_av(qp);
+
+	return av && srnic_av_is_peer(av, rx);
 }
 
 static inline struct srnic_swqe *srnic_sq_at(const struct srnic_sq *sq, u32 idx)

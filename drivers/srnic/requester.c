@@ -178,7 +178,11 @@ void srnic_requester_retry(struct srnic_qp *qp)
 	clock_start(qp);
 }
 
-/* true: go on. The netdev's full queue is a pause, other errors are losses. */
+/*
+ * true: go on. The netdev's full queue is a pause, other errors are losses. One
+ * that stays full is like a peer that doesn't answer: the clock runs, even where
+ * nothing has been sent.
+ */
 static bool sent(struct srnic_qp *qp, int err)
 {
 	if (!err) {
@@ -186,16 +190,13 @@ static bool sent(struct srnic_qp *qp, int err)
 		return true;
 	}
 	if (err == -ENOBUFS) {
+		if (!timer_pending(&qp->sq.timer))
+			clock_start(qp);
 		srnic_requester_pause(qp, FULL_QUEUE_NS);
 		return false;
 	}
 	srnic_count(qp->tp->stats, SRNIC_STAT_SEND_ERR);
 	return true;
-}
-
-static struct srnic_av *rc_av(struct srnic_qp *qp)
-{
-	return rcu_dereference_protected(qp->av, lockdep_is_held(&qp->sq.lock));
 }
 
 /*
@@ -346,7 +347,7 @@ static bool send_data(struct srnic_qp *qp, struct srnic_swqe *wqe)
 	out.ackreq = sq->since_ackreq + 1 >= ACK_EVERY ||
 		     ahead + 1 == sq->cwnd ||
 		     (last && (signaled || !more_to_send(qp)));
-	err = requester_xmit(qp, wqe, rc_av(qp), &out, off);
+	err = requester_xmit(qp, wqe, srnic_qp_av(qp), &out, off);
 	if (wqe->status != IB_WC_SUCCESS)
 		return true;	/* a key was refused: it is looked at next */
 	if (!sent(qp, err))
@@ -394,7 +395,7 @@ static bool send_read(struct srnic_qp *qp, struct srnic_swqe *wqe)
 		out.swap_add = wqe->compare_add;
 		out.compare = 0;
 	}
-	if (!sent(qp, requester_xmit(qp, wqe, rc_av(qp), &out, 0)))
+	if (!sent(qp, requester_xmit(qp, wqe, srnic_qp_av(qp), &out, 0)))
 		return false;
 	sq->since_ackreq = 0;	/* the response acknowledges */
 	sq->rd_end[sq->rd_tail++ % SRNIC_MAX_RD_ATOMIC] =
@@ -557,7 +558,7 @@ static void retransmit_timer(struct timer_list *t)
 
 	srnic_sq_lock(qp);
 	if ((qp->state == IB_QPS_RTS || qp->state == IB_QPS_SQD) &&
-	    sq->una != sq->max_psn) {
+	    (sq->una != sq->max_psn || sq->waiting)) {
 		if (sq->rnr)
 			clock_start(qp);
 		else if (time_before(jiffies, sq->deadline))

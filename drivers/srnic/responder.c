@@ -507,13 +507,6 @@ static void ud_receive(struct srnic_qp *qp, const struct srnic_rx *rx)
 	srnic_rq_complete(qp, &cqe, pkt->solicited);
 }
 
-static bool is_peer(struct srnic_qp *qp, const struct srnic_rx *rx)
-{
-	struct srnic_av *av = rcu_dereference(qp->av);
-
-	return av && srnic_av_is_peer(av, rx);
-}
-
 static bool may_receive(const struct srnic_qp *qp)
 {
 	return qp->state == IB_QPS_RTR || qp->state == IB_QPS_RTS ||
@@ -538,7 +531,7 @@ void srnic_responder_receive(struct srnic_qp *qp, const struct srnic_rx *rx)
 		ud_receive(qp, rx);
 		goto unlock;
 	}
-	if (!is_peer(qp, rx)) {
+	if (!srnic_qp_is_peer(qp, rx)) {
 		srnic_count(qp->tp->stats, SRNIC_STAT_BAD_SOURCE);
 		goto unlock;
 	}

@@ -8,9 +8,14 @@
  *
  * Each READ packet's data is looked up through its key when it is sent, so a
  * key that dies in the middle of a READ ends it with a NAK.
+ *
+ * A NAK that ends the QP leaves behind all answers that are due before it, but
+ * it doesn't wait for a netdev for ever: after FATAL_TICKS the QP is in error,
+ * and if the NAK is lost the peer finds out by its own clock.
  */
 #include "response.h"
 
+#include <linux/jiffies.h>
 #include <linux/ktime.h>
 #include <rdma/ib_mad.h>
 #include <rdma/ib_pack.h>
@@ -22,6 +27,7 @@
 
 #define BUDGET		64	/* packets in one turn */
 #define FULL_QUEUE_NS	(200 * NSEC_PER_USEC)
+#define FATAL_TICKS	HZ	/* for a NAK that ends the QP */
 
 /**
  * srnic_response_room() - may another READ or atomic be taken?
@@ -124,12 +130,10 @@ void srnic_response_nak(struct srnic_rq *rq, u32 psn, u8 syndrome, bool fatal)
 	rq->nak_due = true;
 	rq->nak_psn = psn;
 	rq->nak_syndrome = syndrome;
-	rq->fatal |= fatal;
-}
-
-static struct srnic_av *rc_av(struct srnic_qp *qp)
-{
-	return rcu_dereference_protected(qp->av, lockdep_is_held(&qp->rq.lock));
+	if (fatal && !rq->fatal) {
+		rq->fatal = true;
+		rq->fatal_by = jiffies + FATAL_TICKS;
+	}
 }
 
 static struct sk_buff *response_alloc(struct srnic_qp *qp,
@@ -139,7 +143,7 @@ static struct sk_buff *response_alloc(struct srnic_qp *qp,
 	u32 pad = srnic_pkt_pad(out->len);
 	struct sk_buff *skb;
 
-	skb = srnic_net_alloc(rc_av(qp), hdr + out->len + pad);
+	skb = srnic_net_alloc(srnic_qp_av(qp), hdr + out->len + pad);
 	if (!skb)
 		return NULL;
 	srnic_pkt_build(skb->data, out);
@@ -153,7 +157,7 @@ static bool response_xmit(struct srnic_qp *qp, struct sk_buff *skb)
 	int err = -ENOBUFS;
 
 	if (skb)
-		err = srnic_net_xmit(&qp->tp->port, rc_av(qp), skb);
+		err = srnic_net_xmit(&qp->tp->port, srnic_qp_av(qp), skb);
 	if (!err) {
 		srnic_count(qp->tp->stats, SRNIC_STAT_SENT_PKTS);
 		return true;
@@ -271,11 +275,25 @@ static void fail(struct srnic_qp *qp)
 	srnic_qp_error(qp);
 }
 
+/* The time is over: the NAK, if the netdev takes it at last, and the end. */
+static bool give_up(struct srnic_qp *qp)
+{
+	struct srnic_rq *rq = &qp->rq;
+
+	rq->job_head = rq->job_tail;
+	send_aeth(qp, rq->nak_psn, rq->nak_syndrome);
+	rq->nak_due = false;
+	fail(qp);
+	return false;
+}
+
 static bool response_step(struct srnic_qp *qp)
 {
 	struct srnic_rq *rq = &qp->rq;
 	struct srnic_job *job;
 
+	if (rq->fatal && time_after_eq(jiffies, rq->fatal_by))
+		return give_up(qp);
 	if (rq->job_head != rq->job_tail) {
 		job = &rq->jobs[rq->job_head % SRNIC_MAX_JOBS];
 		if (job->kind == SRNIC_OP_READ)

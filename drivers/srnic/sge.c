@@ -2,17 +2,32 @@
 #include "sge.h"
 
 /*
- * The next piece of the list: from *off (which moves from the list's start to
- * the piece's) at most len bytes. NULL behind the end.
+ * The next piece of the list, as a request: from *off (which moves from the
+ * list's start to the piece's) at most len bytes. The refusal behind the end.
  */
-static const struct ib_sge *sgl_seek(const struct srnic_sgl *sgl, u32 *idx,
-				     u32 *off)
+static enum srnic_key_reason next_piece(const struct srnic_sgl *sgl, u32 *idx,
+					u32 *off, u32 len, u32 access,
+					struct srnic_mpt_req *rq)
 {
+	const struct ib_sge *sge;
+
 	while (*idx < sgl->nsge && *off >= sgl->sge[*idx].length) {
 		*off -= sgl->sge[*idx].length;
 		(*idx)++;
 	}
-	return *idx < sgl->nsge ? &sgl->sge[*idx] : NULL;
+	if (*idx == sgl->nsge)
+		return SRNIC_KEY_BOUNDS;
+	sge = &sgl->sge[*idx];
+	*rq = (struct srnic_mpt_req) {
+		.key = sge->lkey,
+		.pdn = sgl->pdn,
+		.qpn = sgl->qpn,
+		.access = access,
+		.addr = sge->addr + *off,
+		.len = min(len, sge->length - *off),
+	};
+	*off += rq->len;
+	return SRNIC_KEY_OK;
 }
 
 /**
@@ -29,28 +44,16 @@ enum srnic_key_reason srnic_sgl_put(struct srnic_mpt *mpt,
 				    const struct srnic_sgl *sgl, u32 off,
 				    u32 len, struct srnic_cursor *src)
 {
+	enum srnic_key_reason why;
+	struct srnic_mpt_req rq;
 	u32 idx = 0;
 
-	while (len) {
-		const struct ib_sge *sge = sgl_seek(sgl, &idx, &off);
-		struct srnic_mpt_req rq;
-		enum srnic_key_reason why;
-
-		if (!sge)
-			return SRNIC_KEY_BOUNDS;
-		rq = (struct srnic_mpt_req) {
-			.key = sge->lkey,
-			.pdn = sgl->pdn,
-			.qpn = sgl->qpn,
-			.access = IB_ACCESS_LOCAL_WRITE,
-			.addr = sge->addr + off,
-			.len = min(len, sge->length - off),
-		};
-		why = srnic_access_put(mpt, &rq, src);
+	for (; len; len -= rq.len) {
+		why = next_piece(sgl, &idx, &off, len, IB_ACCESS_LOCAL_WRITE, &rq);
+		if (!why)
+			why = srnic_access_put(mpt, &rq, src);
 		if (why)
 			return why;
-		off += rq.len;
-		len -= rq.len;
 	}
 	return SRNIC_KEY_OK;
 }
@@ -69,28 +72,16 @@ enum srnic_key_reason srnic_sgl_get(struct srnic_mpt *mpt,
 				    const struct srnic_sgl *sgl, u32 off,
 				    u32 len, void *dst)
 {
+	enum srnic_key_reason why;
+	struct srnic_mpt_req rq;
 	u32 idx = 0;
 
-	while (len) {
-		const struct ib_sge *sge = sgl_seek(sgl, &idx, &off);
-		struct srnic_mpt_req rq;
-		enum srnic_key_reason why;
-
-		if (!sge)
-			return SRNIC_KEY_BOUNDS;
-		rq = (struct srnic_mpt_req) {
-			.key = sge->lkey,
-			.pdn = sgl->pdn,
-			.qpn = sgl->qpn,
-			.addr = sge->addr + off,
-			.len = min(len, sge->length - off),
-		};
-		why = srnic_access_get(mpt, &rq, dst);
+	for (; len; len -= rq.len, dst += rq.len) {
+		why = next_piece(sgl, &idx, &off, len, 0, &rq);
+		if (!why)
+			why = srnic_access_get(mpt, &rq, dst);
 		if (why)
 			return why;
-		dst += rq.len;
-		off += rq.len;
-		len -= rq.len;
 	}
 	return SRNIC_KEY_OK;
 }

@@ -121,10 +121,46 @@ static void pool_fragmented(struct kunit *test)
 	p2pmem_pool_destroy(&pool);
 }
 
+/* What a piece that isn't in use does next. */
+typedef void take_fn(struct kunit *test, struct p2pmem_pool *pool,
+		     struct naive *n, struct piece *piece,
+		     struct rnd_state *rnd);
+
+static void play(struct kunit *test, bool claims, u64 seed, take_fn *take)
+{
+	struct piece *pieces;
+	struct rnd_state rnd;
+	struct p2pmem_pool pool;
+	struct naive *n;
+	int round;
+
+	pieces = kunit_kcalloc(test, PIECES, sizeof(*pieces), GFP_KERNEL);
+	n = kunit_kzalloc(test, sizeof(*n), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, pieces);
+	KUNIT_ASSERT_NOT_NULL(test, n);
+	KUNIT_ASSERT_EQ(test, p2pmem_pool_init(&pool, PAGES, claims), 0);
+	prandom_seed_state(&rnd, seed);
+
+	for (round = 0; round < ROUNDS; round++) {
+		struct piece *piece = &pieces[prandom_u32_state(&rnd) % PIECES];
+
+		if (!piece->npages) {
+			take(test, &pool, n, piece, &rnd);
+		} else {
+			p2pmem_pool_free(&pool, piece->first, piece->npages);
+			naive_add(n, piece, -1);
+			piece->npages = 0;
+		}
+		expect_same(test, &pool, n);
+	}
+	p2pmem_pool_destroy(&pool);
+}
+
 static void alloc_one(struct kunit *test, struct p2pmem_pool *pool,
 		      struct naive *n, struct piece *piece,
-		      unsigned long npages)
+		      struct rnd_state *rnd)
 {
+	unsigned long npages = 1 + prandom_u32_state(rnd) % 12;
 	long want = naive_find(n, npages);
 	unsigned long first;
 	int ret;
@@ -140,33 +176,7 @@ static void alloc_one(struct kunit *test, struct p2pmem_pool *pool,
 
 static void pool_random_allocs(struct kunit *test)
 {
-	struct piece *pieces;
-	struct rnd_state rnd;
-	struct p2pmem_pool pool;
-	struct naive *n;
-	int round;
-
-	pieces = kunit_kcalloc(test, PIECES, sizeof(*pieces), GFP_KERNEL);
-	n = kunit_kzalloc(test, sizeof(*n), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, pieces);
-	KUNIT_ASSERT_NOT_NULL(test, n);
-	KUNIT_ASSERT_EQ(test, p2pmem_pool_init(&pool, PAGES, false), 0);
-	prandom_seed_state(&rnd, 1);
-
-	for (round = 0; round < ROUNDS; round++) {
-		struct piece *piece = &pieces[prandom_u32_state(&rnd) % PIECES];
-
-		if (!piece->npages) {
-			alloc_one(test, &pool, n, piece,
-				  1 + prandom_u32_state(&rnd) % 12);
-		} else {
-			p2pmem_pool_free(&pool, piece->first, piece->npages);
-			naive_add(n, piece, -1);
-			piece->npages = 0;
-		}
-		expect_same(test, &pool, n);
-	}
-	p2pmem_pool_destroy(&pool);
+	play(test, false, 1, alloc_one);
 }
 
 static void pool_claim_edges(struct kunit *test)
@@ -189,40 +199,20 @@ static void pool_claim_edges(struct kunit *test)
 	p2pmem_pool_destroy(&pool);
 }
 
+static void claim_one(struct kunit *test, struct p2pmem_pool *pool,
+		      struct naive *n, struct piece *piece,
+		      struct rnd_state *rnd)
+{
+	piece->first = prandom_u32_state(rnd) % PAGES;
+	piece->npages = 1 + prandom_u32_state(rnd) % (PAGES - piece->first);
+	KUNIT_ASSERT_EQ(test, p2pmem_pool_claim(pool, piece->first,
+						piece->npages), 0);
+	naive_add(n, piece, 1);
+}
+
 static void pool_random_claims(struct kunit *test)
 {
-	struct piece *pieces;
-	struct rnd_state rnd;
-	struct p2pmem_pool pool;
-	struct naive *n;
-	int round;
-
-	pieces = kunit_kcalloc(test, PIECES, sizeof(*pieces), GFP_KERNEL);
-	n = kunit_kzalloc(test, sizeof(*n), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, pieces);
-	KUNIT_ASSERT_NOT_NULL(test, n);
-	KUNIT_ASSERT_EQ(test, p2pmem_pool_init(&pool, PAGES, true), 0);
-	prandom_seed_state(&rnd, 2);
-
-	for (round = 0; round < ROUNDS; round++) {
-		struct piece *piece = &pieces[prandom_u32_state(&rnd) % PIECES];
-
-		if (!piece->npages) {
-			piece->first = prandom_u32_state(&rnd) % PAGES;
-			piece->npages = 1 + prandom_u32_state(&rnd) %
-					    (PAGES - piece->first);
-			KUNIT_ASSERT_EQ(test,
-					p2pmem_pool_claim(&pool, piece->first,
-							  piece->npages), 0);
-			naive_add(n, piece, 1);
-		} else {
-			p2pmem_pool_free(&pool, piece->first, piece->npages);
-			naive_add(n, piece, -1);
-			piece->npages = 0;
-		}
-		expect_same(test, &pool, n);
-	}
-	p2pmem_pool_destroy(&pool);
+	play(test, true, 2, claim_one);
 }
 
 static struct kunit_case p2pmem_pool_cases[] = {

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The responder says no: keys and rights, and how a QP ends.
+ */
+#include <rdma/ib_pack.h>
+
+#include "tp.h"
+
+#define MTU		256
+#define ACK		(SRNIC_AETH_ACK | SRNIC_AETH_NO_CREDITS)
+#define INV_REQ		(SRNIC_AETH_NAK | SRNIC_NAK_INV_REQ)
+#define REM_ACCESS	(SRNIC_AETH_NAK | SRNIC_NAK_REM_ACCESS)
+
+enum which_key {
+	LIVE,
+	STALE,
+	MADE_UP,	/* 0 is never a key */
+};
+
+/* No key, an old one, one of others, too little right, beside the memory. */
+static const struct key_row {
+	enum which_key key;
+	u64 va;
+	u32 len;
+	u32 lacks;	/* of its rights */
+	u32 pdn;
+	enum srnic_stat why;
+} key_rows[] = {
+	/* UNKNOWN, or STALE where it happens to name a slot that was used */
+	{ .key = MADE_UP, .va = TP_IOVA + 64, .len = 8,
+	  .why = SRNIC_STAT_KEY_UNKNOWN },
+	{ .key = STALE, .va = TP_IOVA + 64, .len = 8, .why = SRNIC_STAT_KEY_STALE },
+	{ .va = TP_IOVA + 64, .len = 8, .pdn = 1, .why = SRNIC_STAT_KEY_PD },
+	{ .va = TP_IOVA + 64, .len = 8, .lacks = IB_ACCESS_REMOTE_WRITE |
+	  IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC,
+	  .why = SRNIC_STAT_KEY_ACCESS },
+	{ .va = TP_IOVA + 56, .len = 8, .why = SRNIC_STAT_KEY_BOUNDS },
+	{ .va = TP_IOVA + 128, .len = 8, .why = SRNIC_STAT_KEY_BOUNDS },
+	{ .va = 0xfffffffffffffff8ull, .len = 8, .why = SRNIC_STAT_KEY_BOUNDS },
+	{ .va = 0, .len = 8, .why = SRNIC_STAT_KEY_BOUNDS },
+};
+
+static u64 refusals(struct tp_pair *t, const struct key_row *row)
+{
+	u64 n = tp_stat(&t->b, row->why);
+
+	if (row->key == MADE_UP)
+		n += tp_stat(&t->b, SRNIC_STAT_KEY_STALE);
+	return n;
+}
+
+static void refuse_one(struct tp_pair *t, const struct key_row *row, u8 opcode)
+{
+	struct kunit *test = t->test;
+	struct srnic_pkt_out out;
+	u32 live, stale;
+	u8 before[256];
+	u64 count;
+
+	tp_connect(t, NULL);
+	stale = tp_region(t, &t->b, 64, 64, TP_PDN, TP_ALL);
+	tp_region_kill(&t->b, stale);
+	live = tp_region(t, &t->b, 64, 64, TP_PDN + row->pdn,
+			 TP_ALL & ~row->lacks);
+	out = tp_request(t, opcode, 0, row->len);
+	out.va = row->va;
+	out.rkey = row->key == LIVE ? live : row->key == STALE ? stale : 0;
+	count = refusals(t, row);
+	memset(t->a.mem, 0xdd, MTU);
+	memcpy(before, t->b.mem, sizeof(before));
+
+	tp_forge(t, &t->a, &out, t->a.mem);
+	tp_expect_aeth(t, 0, REM_ACCESS);
+	KUNIT_EXPECT_EQ(test, refusals(t, row), count + 1);
+	KUNIT_EXPECT_MEMEQ(test, t->b.mem, before, sizeof(before));
+	tp_expect_dead(t, IB_EVENT_QP_ACCESS_ERR);
+	tp_region_kill(&t->b, live);
+}
+
+static void refuse_keys(struct kunit *test)
+{
+	static const u8 opcodes[] = {
+		IB_OPCODE_RC_RDMA_WRITE_ONLY, IB_OPCODE_RC_RDMA_READ_REQUEST,
+		IB_OPCODE_RC_COMPARE_SWAP, IB_OPCODE_RC_FETCH_ADD,
+	};
+	struct tp_pair *t = test->priv;
+	size_t i, k;
+
+	for (i = 0; i < ARRAY_SIZE(key_rows); i++)
+		for (k = 0; k < ARRAY_SIZE(opcodes); k++)
+			refuse_one(t, &key_rows[i], opcodes[k]);
+}
+
+/* Nothing of a message is written that doesn't fit as a whole. */
+static void refuse_write_probe(struct kunit *test)
+{
+	struct tp_pair *t = test->priv;
+	struct srnic_pkt_out out;
+	u32 key;
+
+	tp_connect(t, NULL);
+	key = tp_region(t, &t->b, 0, 2 * MTU, TP_PDN, TP_ALL);
+	memset(t->a.mem, 0x99, MTU);
+	out = tp_request(t, IB_OPCODE_RC_RDMA_WRITE_FIRST, 0, MTU);
+	out.rkey = key;
+	out.dmalen = 2 * MTU + 1;
+	tp_forge(t, &t->a, &out, t->a.mem);
+	tp_expect_aeth(t, 0, REM_ACCESS);
+	KUNIT_EXPECT_EQ(test, t->b.mem[0], 0);
+
+	/* each packet is checked, not just the first */
+	tp_connect(t, NULL);
+	out.dmalen = 2 * MTU;
+	tp_forge(t, &t->a, &out, t->a.mem);
+	tp_expect_aeth(t, 0, ACK);
+	KUNIT_EXPECT_EQ(test, t->b.mem[0], 0x99);
+	tp_region_kill(&t->b, key);
+	tp_send(t, IB_OPCODE_RC_RDMA_WRITE_LAST, 1, MTU);
+	tp_expect_aeth(t, 1, REM_ACCESS);
+	KUNIT_EXPECT_EQ(test, t->b.mem[MTU], 0);
+	tp_expect_dead(t, IB_EVENT_QP_ACCESS_ERR);
+}
+
+/* A READ ends where its key does. */
+static void refuse_read_key_dies(struct kunit *test)
+{
+	struct tp_pair *t = test->priv;
+	u32 key;
+
+	tp_connect(t, NULL);
+	key = tp_region(t, &t->b, 0, 8 * MTU, TP_PDN, TP_ALL);
+	t->b.xmit_err = -ENOBUFS;
+	t->b.xmit_left = 2;
+	tp_read_request(t, 0, 0, 5 * MTU, key);
+	tp_read_request(t, 5, 0, MTU, t->b.region[0]->key);
+	tp_region_kill(&t->b, key);
+	tp_unblock(t);
+	tp_expect(t, &t->b, IB_OPCODE_RC_RDMA_READ_RESPONSE_FIRST, 0);
+	tp_expect(t, &t->b, IB_OPCODE_RC_RDMA_READ_RESPONSE_MIDDLE, 1);
+	tp_expect_aeth(t, 2, REM_ACCESS);
+	tp_expect_dead(t, IB_EVENT_QP_ACCESS_ERR);
+}
+
+/* What this QP may not be asked for. */
+static void refuse_qp_access(struct kunit *test)
+{
+	static const struct {
+		int access;
+		int max_rd;
+		u8 opcode;
+		bool good;
+	} rows[] = {
+		{ IB_ACCESS_REMOTE_READ, 0, IB_OPCODE_RC_RDMA_WRITE_ONLY, false },
+		{ IB_ACCESS_REMOTE_WRITE, 0, IB_OPCODE_RC_RDMA_WRITE_ONLY, true },
+		{ IB_ACCESS_REMOTE_WRITE, 0, IB_OPCODE_RC_RDMA_READ_REQUEST, false },
+		{ IB_ACCESS_REMOTE_READ, 0, IB_OPCODE_RC_RDMA_READ_REQUEST, true },
+		{ IB_ACCESS_REMOTE_READ, -1, IB_OPCODE_RC_RDMA_READ_REQUEST, false },
+		{ IB_ACCESS_REMOTE_WRITE, 0, IB_OPCODE_RC_FETCH_ADD, false },
+		{ IB_ACCESS_REMOTE_ATOMIC, 0, IB_OPCODE_RC_FETCH_ADD, true },
+		{ IB_ACCESS_REMOTE_ATOMIC, -1, IB_OPCODE_RC_FETCH_ADD, false },
+		{ IB_ACCESS_REMOTE_READ, 0, IB_OPCODE_RC_COMPARE_SWAP, false },
+		{ IB_ACCESS_REMOTE_ATOMIC, 0, IB_OPCODE_RC_COMPARE_SWAP, true },
+		{ -1, 0, IB_OPCODE_RC_SEND_ONLY, true },
+	};
+	struct tp_pair *t = test->priv;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct tp_conf conf = { .access = rows[i].access,
+					.max_rd = rows[i].max_rd };
+
+		tp_connect(t, &conf);
+		tp_post_recvs(t, 1);
+		tp_send(t, rows[i].opcode, 0, 8);
+		KUNIT_ASSERT_NOT_NULL(test, tp_next(&t->b));
+		KUNIT_EXPECT_EQ_MSG(test, t->b.last->pkt.syndrome,
+				    rows[i].good ? ACK : INV_REQ, "row %zu", i);
+	}
+}
+
+/*
+ * The QP ends in bounded time, whatever the netdev says: NAK or no NAK, with
+ * answers before it that can't leave either.
+ */
+static void refuse_fatal_bounded(struct kunit *test)
+{
+	static const struct {
+		int err;
+		bool no_memory;
+		bool job;
+	} rows[] = {
+		{ -ENOBUFS, false, false },
+		{ -ENOBUFS, false, true },
+		{ 0, true, false },
+		{ 0, true, true },
+		{ -EHOSTUNREACH, false, false },
+		{ -EHOSTUNREACH, false, true },
+	};
+	struct tp_pair *t = test->priv;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct srnic_pkt_out out;
+
+		tp_connect(t, NULL);
+		tp_post_recvs(t, 2);
+		t->b.xmit_err = rows[i].err;
+		t->b.no_memory = rows[i].no_memory;
+		if (rows[i].job)
+			tp_send(t, IB_OPCODE_RC_RDMA_READ_REQUEST, 0, 2 * MTU);
+		out = tp_request(t, IB_OPCODE_RC_RDMA_WRITE_ONLY,
+				 rows[i].job ? 2 : 0, 1);
+		out.va = 0;
+		tp_forge(t, &t->a, &out, t->a.mem);
+		tp_advance(2ull * NSEC_PER_SEC);
+		KUNIT_EXPECT_EQ_MSG(test, t->b.qp.state, IB_QPS_ERR,
+				    "row %zu", i);
+		KUNIT_EXPECT_TRUE(test, t->b.events & BIT(IB_EVENT_QP_ACCESS_ERR));
+		tp_expect_wc(t, &t->b.rcq, 0, IB_WC_WR_FLUSH_ERR);
+		tp_expect_wc(t, &t->b.rcq, 1, IB_WC_WR_FLUSH_ERR);
+		t->b.xmit_err = 0;
+		t->b.no_memory = false;
+		tp_advance(2ull * NSEC_PER_SEC);
+		tp_expect_nothing(t, &t->b);
+	}
+}
+
+/* A netdev that is only slow gets all of it out, in order. */
+static void refuse_fatal_slow(struct kunit *test)
+{
+	struct tp_pair *t = test->priv;
+	struct srnic_pkt_out out;
+
+	tp_connect(t, NULL);
+	tp_block(t);
+	tp_send(t, IB_OPCODE_RC_RDMA_READ_REQUEST, 0, 2 * MTU);
+	out = tp_request(t, IB_OPCODE_RC_RDMA_WRITE_ONLY, 2, 1);
+	out.va = 0;
+	tp_forge(t, &t->a, &out, t->a.mem);
+	tp_advance(500 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, t->b.qp.state, IB_QPS_RTS);
+	tp_unblock(t);
+	tp_expect(t, &t->b, IB_OPCODE_RC_RDMA_READ_RESPONSE_FIRST, 0);
+	tp_expect(t, &t->b, IB_OPCODE_RC_RDMA_READ_RESPONSE_LAST, 1);
+	tp_expect_aeth(t, 2, REM_ACCESS);
+	tp_expect_dead(t, IB_EVENT_QP_ACCESS_ERR);
+}
+
+static struct kunit_case cases[] = {
+	KUNIT_CASE(refuse_keys),
+	KUNIT_CASE(refuse_write_probe),
+	KUNIT_CASE(refuse_read_key_dies),
+	KUNIT_CASE(refuse_qp_access),
+	KUNIT_CASE(refuse_fatal_bounded),
+	KUNIT_CASE(refuse_fatal_slow),
+	{}
+};
+
+static struct kunit_suite suite = {
+	.name = "srnic_refuse",
+	.init = tp_pair_init,
+	.exit = tp_pair_exit,
+	.test_cases = cases,
+};
+
+kunit_test_suite(suite);
