@@ -83,7 +83,10 @@ int srnic_sq_create(struct srnic_qp *qp, struct ib_qp_cap *cap,
 	sq->max_sge = cap->max_send_sge;
 	sq->max_inline = room;
 	sq->stride = ALIGN(sizeof(struct srnic_swqe) + room, 64);
-	sq->wqes = kvzalloc(array_size(sq->depth, sq->stride), GFP_KERNEL_ACCOUNT);
+	/* large, and a program's choice: see ring.c */
+	sq->wqes = kvzalloc(array_size(sq->depth, sq->stride),
+			    GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL |
+			    __GFP_NOWARN);
 	if (!sq->wqes)
 		return -ENOMEM;
 	sq->rd_end = kcalloc(SRNIC_MAX_RD_ATOMIC, sizeof(*sq->rd_end),
