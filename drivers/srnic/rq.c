@@ -188,6 +188,8 @@ void srnic_rq_complete(struct srnic_qp *qp, struct srnic_cqe *cqe,
 	/* before the completion: who sees that and posts again finds room */
 	srnic_ring_done(&rq->ring, 0);
 	rq->wake |= srnic_cq_push(cq, cqe, &qp->ibqp, solicited);
+	if (unlikely(srnic_cq_has_lost(cq)))
+		srnic_qp_lost_completion(qp);
 	if (cqe->status == IB_WC_SUCCESS)
 		srnic_count(qp->tp->stats, SRNIC_STAT_RDMA_RECVS);
 }

@@ -443,6 +443,8 @@ void srnic_sq_complete(struct srnic_qp *qp, struct srnic_swqe *wqe)
 		};
 
 		sq->wake |= srnic_cq_push(cq, &cqe, &qp->ibqp, false);
+		if (unlikely(srnic_cq_has_lost(cq)))
+			srnic_qp_lost_completion(qp);
 	}
 }
 
@@ -461,7 +463,7 @@ void srnic_sq_fail(struct srnic_qp *qp, struct srnic_swqe *wqe, u8 status,
 	srnic_sq_complete(qp, wqe);
 	/* a datagram's error concerns the send queue only (IBTA 10.3.1) */
 	if (qp->type == SRNIC_QPT_UD)
-		WRITE_ONCE(qp->state, IB_QPS_SQE);
+		srnic_qp_send_error(qp);
 	else
 		srnic_qp_error(qp);
 	srnic_sq_flush(qp);
