@@ -242,6 +242,36 @@ int srnic_cq_poll(struct srnic_cq *cq, int n, struct ib_wc *wc)
 	return i;
 }
 
+static struct kernel_cqe *kernel_cqe_at(struct srnic_cq *cq, u32 idx)
+{
+	return container_of(srnic_ring_at(&cq->ring, idx), struct kernel_cqe, c);
+}
+
+/**
+ * srnic_cq_clean() - forget what a QP has completed, as it goes or is reset
+ * @cq: CQ; a program's is left alone, its provider does the same there
+ * @qp: QP that completes nothing any more, or whose locks are held
+ *
+ * Otherwise the user would get work completions that point to a QP that isn't
+ * there, or that belong to its former life. The order of the others is kept.
+ */
+void srnic_cq_clean(struct srnic_cq *cq, const struct ib_qp *qp)
+{
+	u32 from, to;
+
+	if (cq->user)
+		return;
+	spin_lock_bh(&cq->lock);
+	for (from = to = cq->ring.idx; from != cq->cons; ) {
+		const struct kernel_cqe *k = kernel_cqe_at(cq, --from);
+
+		if (k->qp != qp)
+			*kernel_cqe_at(cq, --to) = *k;
+	}
+	cq->cons = to;
+	spin_unlock_bh(&cq->lock);
+}
+
 /**
  * srnic_cq_arm() - ask for one event
  * @cq: CQ

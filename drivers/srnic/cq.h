@@ -46,6 +46,9 @@ static inline bool srnic_cq_has_lost(const struct srnic_cq *cq)
 {
 	return READ_ONCE(cq->overrun);
 }
+
+/* Kernel users: forget what this QP has completed. A program does it itself. */
+void srnic_cq_clean(struct srnic_cq *cq, const struct ib_qp *qp);
 int srnic_cq_poll(struct srnic_cq *cq, int n, struct ib_wc *wc);
 int srnic_cq_arm(struct srnic_cq *cq, enum ib_cq_notify_flags flags);
 
