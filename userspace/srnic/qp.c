@@ -99,34 +99,6 @@ static void qp_free(struct srnic_qp *qp)
 	free(qp);
 }
 
-struct ibv_qp *srnic_create_qp(struct ibv_pd *pd,
-			       struct ibv_qp_init_attr *attr)
-{
-	struct srnic_u_create_qp_resp resp = {};
-	struct ibv_create_qp cmd = {};
-	struct srnic_qp *qp;
-	int ret;
-
-	qp = qp_alloc(pd);
-	if (!qp)
-		return NULL;
-	ret = ibv_cmd_create_qp(pd, &qp->verbs.qp, attr, &cmd, sizeof(cmd),
-				&resp.ibv_resp, sizeof(resp));
-	if (ret)
-		goto free;
-	ret = map_rings(qp, pd->context->cmd_fd, &resp.drv_payload, &attr->cap);
-	if (ret)
-		goto destroy;
-	return &qp->verbs.qp;
-
-destroy:
-	ibv_cmd_destroy_qp(&qp->verbs.qp);
-free:
-	qp_free(qp);
-	errno = ret;
-	return NULL;
-}
-
 struct ibv_qp *srnic_create_qp_ex(struct ibv_context *context,
 				  struct ibv_qp_init_attr_ex *attr)
 {
@@ -168,6 +140,28 @@ free:
 	qp_free(qp);
 	errno = ret;
 	return NULL;
+}
+
+struct ibv_qp *srnic_create_qp(struct ibv_pd *pd,
+			       struct ibv_qp_init_attr *attr)
+{
+	struct ibv_qp_init_attr_ex ex = {
+		.qp_context = attr->qp_context,
+		.send_cq = attr->send_cq,
+		.recv_cq = attr->recv_cq,
+		.srq = attr->srq,
+		.cap = attr->cap,
+		.qp_type = attr->qp_type,
+		.sq_sig_all = attr->sq_sig_all,
+		.comp_mask = IBV_QP_INIT_ATTR_PD,
+		.pd = pd,
+	};
+	struct ibv_qp *qp;
+
+	qp = srnic_create_qp_ex(pd->context, &ex);
+	if (qp)
+		attr->cap = ex.cap;
+	return qp;
 }
 
 int srnic_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr,

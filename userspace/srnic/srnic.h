@@ -43,18 +43,12 @@
 
 DECLARE_DRV_CMD(srnic_u_get_context, IB_USER_VERBS_CMD_GET_CONTEXT,
 		srnic_alloc_ucontext_req, srnic_alloc_ucontext_resp);
-DECLARE_DRV_CMD(srnic_u_create_cq, IB_USER_VERBS_CMD_CREATE_CQ,
-		empty, srnic_create_cq_resp);
 DECLARE_DRV_CMD(srnic_u_create_cq_ex, IB_USER_VERBS_EX_CMD_CREATE_CQ,
 		empty, srnic_create_cq_resp);
 DECLARE_DRV_CMD(srnic_u_resize_cq, IB_USER_VERBS_CMD_RESIZE_CQ,
 		empty, srnic_resize_cq_resp);
-DECLARE_DRV_CMD(srnic_u_create_qp, IB_USER_VERBS_CMD_CREATE_QP,
-		empty, srnic_create_qp_resp);
 DECLARE_DRV_CMD(srnic_u_create_qp_ex, IB_USER_VERBS_EX_CMD_CREATE_QP,
 		empty, srnic_create_qp_resp);
-DECLARE_DRV_CMD(srnic_u_create_srq, IB_USER_VERBS_CMD_CREATE_SRQ,
-		empty, srnic_create_srq_resp);
 DECLARE_DRV_CMD(srnic_u_create_srq_ex, IB_USER_VERBS_CMD_CREATE_XSRQ,
 		empty, srnic_create_srq_resp);
 DECLARE_DRV_CMD(srnic_u_create_ah, IB_USER_VERBS_CMD_CREATE_AH,
@@ -110,6 +104,8 @@ struct srnic_ring {
 int srnic_ring_map(struct srnic_ring *ring, int fd,
 		   const struct srnic_ring_info *info, size_t min_stride);
 void srnic_ring_unmap(struct srnic_ring *ring);
+int srnic_doorbell(struct ibv_context *context,
+		   enum ib_uverbs_write_cmds command, uint32_t handle);
 
 static inline void *srnic_ring_entry(const struct srnic_ring *ring,
 				     uint32_t index)
