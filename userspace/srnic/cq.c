@@ -314,6 +314,33 @@ struct ibv_cq *srnic_create_cq(struct ibv_context *context, int cqe,
 	return cq ? ibv_cq_ex_to_cq(cq) : NULL;
 }
 
+/**
+ * srnic_cq_clean() - forget what a QP has completed
+ * @ibcq: where it completed
+ * @qpn: its number; the driver completes nothing of it any more
+ *
+ * The entries of others move up and keep their order. They are between cons
+ * and prod: the driver leaves them alone, but for a resize, which has the lock.
+ */
+void srnic_cq_clean(struct ibv_cq *ibcq, uint32_t qpn)
+{
+	struct srnic_cq *cq = to_srnic_cq(ibcq);
+	struct srnic_ring *ring = &cq->ring;
+	uint32_t from, to;
+
+	srnic_lock(&cq->lock);
+	ring->peer = __atomic_load_n(&ring->hdr->prod, __ATOMIC_ACQUIRE);
+	for (from = to = ring->peer; from != ring->mine; ) {
+		struct srnic_cqe *cqe = srnic_ring_entry(ring, --from);
+
+		if (cqe->qp_num != qpn)
+			*(struct srnic_cqe *)srnic_ring_entry(ring, --to) = *cqe;
+	}
+	ring->mine = to;
+	cq_release(ring);
+	srnic_unlock(&cq->lock);
+}
+
 int srnic_resize_cq(struct ibv_cq *ibcq, int cqe)
 {
 	struct srnic_cq *cq = to_srnic_cq(ibcq);

@@ -184,6 +184,14 @@ static void restart_ring(struct srnic_lock *lock, struct srnic_ring *ring)
 	srnic_unlock(lock);
 }
 
+/* Nothing of it comes any more: what has come is forgotten. */
+static void clean_cqs(const struct ibv_qp *ibqp)
+{
+	srnic_cq_clean(ibqp->recv_cq, ibqp->qp_num);
+	if (ibqp->send_cq != ibqp->recv_cq)
+		srnic_cq_clean(ibqp->send_cq, ibqp->qp_num);
+}
+
 int srnic_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr,
 		    int attr_mask)
 {
@@ -194,6 +202,7 @@ int srnic_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr,
 	ret = ibv_cmd_modify_qp(ibqp, attr, attr_mask, &cmd, sizeof(cmd));
 	if (!ret && attr_mask & IBV_QP_STATE &&
 	    attr->qp_state == IBV_QPS_RESET) {
+		clean_cqs(ibqp);
 		restart_ring(&qp->sq.lock, &qp->sq.ring);
 		restart_ring(&qp->rq.lock, &qp->rq.ring);
 	}
@@ -205,7 +214,9 @@ int srnic_destroy_qp(struct ibv_qp *ibqp)
 	int ret;
 
 	ret = ibv_cmd_destroy_qp(ibqp);
-	if (!ret)
-		qp_free(to_srnic_qp(ibqp));
-	return ret;
+	if (ret)
+		return ret;
+	clean_cqs(ibqp);
+	qp_free(to_srnic_qp(ibqp));
+	return 0;
 }

@@ -281,6 +281,7 @@ struct ibv_cq_ex *srnic_create_cq_ex(struct ibv_context *context,
 				     struct ibv_cq_init_attr_ex *attr);
 int srnic_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc);
 int srnic_resize_cq(struct ibv_cq *ibcq, int cqe);
+void srnic_cq_clean(struct ibv_cq *ibcq, uint32_t qpn);
 int srnic_modify_cq(struct ibv_cq *ibcq, struct ibv_modify_cq_attr *attr);
 int srnic_destroy_cq(struct ibv_cq *ibcq);
 
