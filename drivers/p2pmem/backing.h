@@ -6,6 +6,7 @@
 #define _P2PMEM_BACKING_H
 
 struct p2pmem;
+struct page;
 
 /**
  * struct p2pmem_backing - one way to give pages to BAR memory
@@ -15,11 +16,13 @@ struct p2pmem;
  *	stays for the whole donation (region.c says why).
  * @remove: take the pages away. Every page has its base reference and no
  *	other, and nobody can get at them any more.
+ * @has: is this one of the pages that @add has made, for any donation?
  */
 struct p2pmem_backing {
 	const char *name;
 	int (*add)(struct p2pmem *p);
 	void (*remove)(struct p2pmem *p);
+	bool (*has)(const struct page *page);
 };
 
 /* the one that this kernel's configuration asks for, see Kbuild */

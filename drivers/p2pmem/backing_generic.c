@@ -13,6 +13,7 @@
 #include <linux/mm.h>
 #include <linux/pci.h>
 #include <linux/slab.h>
+#include <linux/version.h>
 
 #include "backing.h"
 #include "donation.h"
@@ -41,6 +42,7 @@ static int generic_add(struct p2pmem *p)
 	pgmap->range.start = p->phys;
 	pgmap->range.end = p->phys + p->d.size - 1;
 	pgmap->nr_range = 1;
+	pgmap->owner = (void *)&p2pmem_page_backing;
 
 	addr = memremap_pages(pgmap, dev_to_node(&p->d.pdev->dev));
 	if (IS_ERR(addr)) {
@@ -62,8 +64,20 @@ static void generic_remove(struct p2pmem *p)
 	kfree(p->backing_priv);
 }
 
+static bool generic_has(const struct page *page)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 0)
+	return is_zone_device_page(page) &&
+	       page->pgmap->owner == &p2pmem_page_backing;
+#else
+	return is_zone_device_page(page) &&
+	       page_pgmap(page)->owner == &p2pmem_page_backing;
+#endif
+}
+
 const struct p2pmem_backing p2pmem_page_backing = {
 	.name	= "generic",
 	.add	= generic_add,
 	.remove	= generic_remove,
+	.has	= generic_has,
 };

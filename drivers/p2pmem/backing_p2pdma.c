@@ -91,8 +91,15 @@ static void p2pdma_remove(struct p2pmem *p)
 	kfree(b);
 }
 
+/* Somebody else's P2PDMA pages are taken for ours: a taker can't use them either. */
+static bool p2pdma_has(const struct page *page)
+{
+	return is_pci_p2pdma_page(page);
+}
+
 const struct p2pmem_backing p2pmem_page_backing = {
 	.name	= "p2pdma",
 	.add	= p2pdma_add,
 	.remove	= p2pdma_remove,
+	.has	= p2pdma_has,
 };

@@ -31,6 +31,7 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 
+#include "backing.h"
 #include "chardev.h"
 #include "hold.h"
 #include "region.h"
@@ -189,6 +190,22 @@ struct p2pmem_hold *p2pmem_hold_user_range(struct device *client,
 	return h;
 }
 EXPORT_SYMBOL_GPL(p2pmem_hold_user_range);
+
+/**
+ * p2pmem_has_page() - is this page p2pmem memory?
+ * @page: page that the caller has a reference on
+ *
+ * For a taker that has pinned a user's range after p2pmem_hold_user_range()
+ * found nothing there: the user may have changed the mapping in between.
+ *
+ * Context: any.
+ * Return: true if it belongs to a donation.
+ */
+bool p2pmem_has_page(const struct page *page)
+{
+	return p2pmem_page_backing.has(page);
+}
+EXPORT_SYMBOL_GPL(p2pmem_has_page);
 
 static bool is_revoked(const struct p2pmem_hold *h)
 {

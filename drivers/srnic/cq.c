@@ -117,7 +117,8 @@ int srnic_cq_resize(struct srnic_cq *cq, struct ib_ucontext *uctx, u32 depth,
  * @solicited: an event armed for solicited completions counts
  *
  * When the ring is full the entry is lost, the CQ is in error for good and
- * IB_EVENT_CQ_ERR is due with the wake-up (IBTA 11.6.3.2).
+ * IB_EVENT_CQ_ERR is due with the wake-up (IBTA 11.6.3.2). The caller sees by
+ * srnic_cq_has_lost() that its QP can't report any more.
  *
  * Context: any but hard interrupts; the QP's lock held.
  * Return: whether srnic_cq_wake() must be called, without locks.
@@ -132,7 +133,8 @@ bool srnic_cq_push(struct srnic_cq *cq, const struct srnic_cqe *cqe,
 	if (cq->overrun) {
 		/* lost, as all since the first that found no room */
 	} else if (cq_used(cq) >= cq->ring.depth) {
-		cq->overrun = true;
+		WRITE_ONCE(cq->overrun, true);
+		WRITE_ONCE(cq->error_due, true);
 		WRITE_ONCE(cq->ring.hdr->flags, SRNIC_RING_OVERRUN);
 		wake = true;
 	} else {
@@ -156,10 +158,24 @@ bool srnic_cq_push(struct srnic_cq *cq, const struct srnic_cqe *cqe,
 	return wake;
 }
 
+/* The first to ask is to tell of the overrun. */
+static bool take_error(struct srnic_cq *cq)
+{
+	bool due;
+
+	spin_lock_bh(&cq->lock);
+	due = cq->error_due;
+	WRITE_ONCE(cq->error_due, false);
+	spin_unlock_bh(&cq->lock);
+	return due;
+}
+
 /**
- * srnic_cq_wake() - call the completion handler (or, after an overrun, the
- * event handler)
+ * srnic_cq_wake() - call the completion handler, and once after an overrun the
+ * event handler before it
  * @cq: CQ
+ *
+ * Who waits for completions that will never come is woken by an overrun too.
  *
  * Context: softirq or process context, no lock held.
  */
@@ -171,7 +187,8 @@ void srnic_cq_wake(struct srnic_cq *cq)
 		.event = IB_EVENT_CQ_ERR,
 	};
 
-	if (unlikely(READ_ONCE(cq->overrun)) && cq->ibcq.event_handler)
+	if (unlikely(READ_ONCE(cq->error_due)) && take_error(cq) &&
+	    cq->ibcq.event_handler)
 		cq->ibcq.event_handler(&ev, cq->ibcq.cq_context);
 	if (cq->ibcq.comp_handler)
 		cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
@@ -223,6 +240,36 @@ int srnic_cq_poll(struct srnic_cq *cq, int n, struct ib_wc *wc)
 		cqe_to_wc(srnic_ring_at(&cq->ring, cq->cons++), &wc[i]);
 	spin_unlock_irqrestore(&cq->lock, flags);
 	return i;
+}
+
+static struct kernel_cqe *kernel_cqe_at(struct srnic_cq *cq, u32 idx)
+{
+	return container_of(srnic_ring_at(&cq->ring, idx), struct kernel_cqe, c);
+}
+
+/**
+ * srnic_cq_clean() - forget what a QP has completed, as it goes or is reset
+ * @cq: CQ; a program's is left alone, its provider does the same there
+ * @qp: QP that completes nothing any more, or whose locks are held
+ *
+ * Otherwise the user would get work completions that point to a QP that isn't
+ * there, or that belong to its former life. The order of the others is kept.
+ */
+void srnic_cq_clean(struct srnic_cq *cq, const struct ib_qp *qp)
+{
+	u32 from, to;
+
+	if (cq->user)
+		return;
+	spin_lock_bh(&cq->lock);
+	for (from = to = cq->ring.idx; from != cq->cons; ) {
+		const struct kernel_cqe *k = kernel_cqe_at(cq, --from);
+
+		if (k->qp != qp)
+			*kernel_cqe_at(cq, --to) = *k;
+	}
+	cq->cons = to;
+	spin_unlock_bh(&cq->lock);
 }
 
 /**

@@ -12,7 +12,8 @@ struct srnic_cq {
 	spinlock_t lock;
 	struct srnic_ring ring;
 	bool user;
-	bool overrun;
+	bool overrun;		/* never reset */
+	bool error_due;		/* the event handler is to be told of it */
 	u8 notify;		/* enum ib_cq_notify_flags that are armed */
 	u32 cons;		/* kernel users: next to poll */
 };
@@ -36,6 +37,18 @@ int srnic_cq_resize(struct srnic_cq *cq, struct ib_ucontext *uctx, u32 depth,
 bool srnic_cq_push(struct srnic_cq *cq, const struct srnic_cqe *cqe,
 		   struct ib_qp *qp, bool solicited);
 void srnic_cq_wake(struct srnic_cq *cq);
+
+/*
+ * An entry found no room, and no later one will: whoever has just pushed one
+ * must take it for lost.
+ */
+static inline bool srnic_cq_has_lost(const struct srnic_cq *cq)
+{
+	return READ_ONCE(cq->overrun);
+}
+
+/* Kernel users: forget what this QP has completed. A program does it itself. */
+void srnic_cq_clean(struct srnic_cq *cq, const struct ib_qp *qp);
 int srnic_cq_poll(struct srnic_cq *cq, int n, struct ib_wc *wc);
 int srnic_cq_arm(struct srnic_cq *cq, enum ib_cq_notify_flags flags);
 

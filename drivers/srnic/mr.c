@@ -91,6 +91,22 @@ static int map_peer(struct srnic_mr *mr, u64 length)
 			     length, true);
 }
 
+/*
+ * Another thread may have mapped memory of a donor into the range after
+ * srnic_peer_get() has looked at it. Pages that are pinned tell the truth. A
+ * run of the list never has memory of two kinds (pages_are_mergeable()).
+ */
+static bool umem_has_peer(struct ib_umem *umem)
+{
+	struct scatterlist *sg;
+	unsigned int i;
+
+	for_each_sgtable_sg(&umem->sgt_append.sgt, sg, i)
+		if (srnic_peer_has_page(sg_page(sg)))
+			return true;
+	return false;
+}
+
 static int map_ram(struct srnic_mr *mr, struct ib_device *ibdev, u64 start,
 		   u64 length, int access)
 {
@@ -101,6 +117,9 @@ static int map_ram(struct srnic_mr *mr, struct ib_device *ibdev, u64 start,
 	if (IS_ERR(umem))
 		return PTR_ERR(umem);
 	mr->umem = umem;
+	/* no donor may have to wait for a region that it can't revoke */
+	if (umem_has_peer(umem))
+		return -EFAULT;
 	mtt = srnic_mtt_from_sgl(umem->sgt_append.sgt.sgl,
 				 umem->sgt_append.sgt.orig_nents,
 				 ib_umem_offset(umem), length);
@@ -139,8 +158,9 @@ static int mr_map(struct srnic_mr *mr, struct ib_device *ibdev,
  * Context: process, the program's.
  * Return: the region; ERR_PTR(-EOPNOTSUPP): a right that we don't have;
  * ERR_PTR(-EINVAL): rights or range contradict themselves; ERR_PTR(-ENOMEM):
- * no memory, no key, or the program's limit of locked memory; others from
- * pinning the pages or from the donor.
+ * no memory, no key, or the program's limit of locked memory; ERR_PTR(-EFAULT):
+ * no such memory, or it is being mapped anew; others from pinning the pages or
+ * from the donor.
  */
 struct srnic_mr *srnic_mr_reg_user(struct srnic_mpt *mpt, struct ib_device *ibdev,
 				   u32 pdn, struct device *client, u64 start,

@@ -91,3 +91,14 @@ void __iomem *srnic_peer_addr(const struct srnic_peer *peer)
 {
 	return p2pmem_hold_addr(peer->hold);
 }
+
+/**
+ * srnic_peer_has_page() - is this page memory of a donor?
+ * @page: page that the caller has a reference on
+ *
+ * Return: true if it is.
+ */
+bool srnic_peer_has_page(const struct page *page)
+{
+	return p2pmem_has_page(page);
+}

@@ -11,6 +11,7 @@
 #include <linux/types.h>
 
 struct device;
+struct page;
 struct srnic_peer;
 
 /* NULL: the range is no peer memory; ERR_PTR: it is, and can't be had. */
@@ -19,5 +20,7 @@ struct srnic_peer *srnic_peer_get(struct device *client, unsigned long start,
 				  void (*revoke)(void *ctx), void *ctx);
 void srnic_peer_put(struct srnic_peer *peer);
 void __iomem *srnic_peer_addr(const struct srnic_peer *peer);
+/* Is this page peer memory? */
+bool srnic_peer_has_page(const struct page *page);
 
 #endif /* SRNIC_PEER_H */

@@ -19,3 +19,8 @@ void __iomem *srnic_peer_addr(const struct srnic_peer *peer)
 {
 	return NULL;
 }
+
+bool srnic_peer_has_page(const struct page *page)
+{
+	return false;
+}

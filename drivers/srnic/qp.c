@@ -304,6 +304,8 @@ int srnic_qp_destroy(struct srnic_qp *qp)
 	srnic_response_stop(qp);
 	cancel_work_sync(&qp->work);
 
+	srnic_cq_clean(to_srnic_cq(qp->ibqp.send_cq), &qp->ibqp);
+	srnic_cq_clean(to_srnic_cq(qp->ibqp.recv_cq), &qp->ibqp);
 	if (rcu_access_pointer(qp->av))
 		srnic_av_put(rcu_dereference_protected(qp->av, 1));
 	srnic_rq_destroy(qp);

@@ -85,6 +85,27 @@ void srnic_qp_error(struct srnic_qp *qp);
 void srnic_qp_refused(struct srnic_qp *qp, enum srnic_key_reason why);
 /* Have the work item report IB_EVENT_* . Any context. */
 void srnic_qp_event(struct srnic_qp *qp, enum ib_event_type event);
+
+/* A completion was lost: nothing on this QP can be reported any more. */
+static inline void srnic_qp_lost_completion(struct srnic_qp *qp)
+{
+	if (qp->state == IB_QPS_ERR || qp->state == IB_QPS_RESET)
+		return;
+	/* the event for what 'prevents reporting of completions' (IBTA 11.6.3.2) */
+	srnic_qp_event(qp, IB_EVENT_QP_FATAL);
+	srnic_qp_error(qp);
+}
+
+/* A datagram has failed: the send half stops, unless the whole QP has failed. */
+static inline void srnic_qp_send_error(struct srnic_qp *qp)
+{
+	u8 state = READ_ONCE(qp->state);
+
+	/* the other half may find an error at this moment: that outranks ours */
+	if (state != IB_QPS_ERR)
+		cmpxchg(&qp->state, state, IB_QPS_SQE);
+}
+
 int srnic_qp_post_send(struct srnic_qp *qp, const struct ib_send_wr *wr,
 		       const struct ib_send_wr **bad);
 int srnic_qp_post_recv(struct srnic_qp *qp, const struct ib_recv_wr *wr,

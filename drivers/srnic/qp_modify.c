@@ -153,6 +153,8 @@ static void enter_state(struct srnic_qp *qp, enum ib_qp_state state,
 	if (state == IB_QPS_RESET) {
 		srnic_sq_reset(qp);
 		srnic_rq_reset(qp);
+		srnic_cq_clean(to_srnic_cq(qp->ibqp.send_cq), &qp->ibqp);
+		srnic_cq_clean(to_srnic_cq(qp->ibqp.recv_cq), &qp->ibqp);
 	}
 	if (state == IB_QPS_SQD)
 		qp->sq.draining = mask & IB_QP_EN_SQD_ASYNC_NOTIFY &&

@@ -2,10 +2,14 @@
 /*
  * Rings shared with programs. The layout is told in srnic-abi.h.
  *
- * A ring is one vmalloc area. The program's mapping holds references on its
- * pages, not on the ring: after srnic_ring_free() a mapping that is still there
- * shows memory that nobody else uses. The area itself lives until the last
- * mmap() in progress has dropped its reference on the mmap entry.
+ * A ring is one area of kernel addresses over pages of its own. The program's
+ * mapping holds references on the pages, not on the ring: after
+ * srnic_ring_free() a mapping that is still there shows memory that nobody else
+ * uses. The area itself lives until the last mmap() in progress has dropped its
+ * reference on the mmap entry.
+ *
+ * The pages are charged to the memory cgroup of who asks for the ring: programs
+ * choose the size.
  */
 #include <linux/log2.h>
 #include <linux/mm.h>
@@ -20,6 +24,44 @@ struct srnic_mmap {
 	void *area;
 	size_t size;
 };
+
+/*
+ * __GFP_RETRY_MAYFAIL: a program whose cgroup has no room for its ring gets
+ * -ENOMEM, and not the attention of the OOM killer.
+ */
+#define RING_GFP	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
+
+/*
+ * Zeroed memory that remap_vmalloc_range() accepts: what vmalloc_user() gives,
+ * but charged. vfree() frees it, the pages included.
+ */
+static void *area_alloc(size_t size)
+{
+	unsigned int i, n = size >> PAGE_SHIFT;
+	struct page **pages;
+	void *area;
+
+	pages = kvmalloc_array(n, sizeof(*pages), RING_GFP);
+	if (!pages)
+		return NULL;
+	for (i = 0; i < n; i++) {
+		pages[i] = alloc_page(RING_GFP | __GFP_ZERO);
+		if (!pages[i])
+			goto free_pages;
+		cond_resched();
+	}
+	/* pages and their array are the area's from here on */
+	area = vmap(pages, n, VM_MAP | VM_MAP_PUT_PAGES | VM_USERMAP,
+		    PAGE_KERNEL);
+	if (area)
+		return area;
+
+free_pages:
+	while (i--)
+		__free_page(pages[i]);
+	kvfree(pages);
+	return NULL;
+}
 
 static int ring_publish(struct srnic_ring *ring, struct ib_ucontext *uctx,
 			size_t size, struct srnic_ring_info *info)
@@ -67,11 +109,12 @@ int srnic_ring_alloc(struct srnic_ring *ring, struct ib_ucontext *uctx,
 		return -EINVAL;
 	depth = roundup_pow_of_two(depth);
 	if (check_mul_overflow((size_t)depth, (size_t)stride, &size) ||
-	    check_add_overflow(size, (size_t)SRNIC_RING_HDR_SIZE, &size))
+	    check_add_overflow(size, (size_t)SRNIC_RING_HDR_SIZE, &size) ||
+	    size > INT_MAX)
 		return -EINVAL;
 	size = PAGE_ALIGN(size);
 
-	ring->hdr = vmalloc_user(size);
+	ring->hdr = area_alloc(size);
 	if (!ring->hdr)
 		return -ENOMEM;
 	ring->entries = (void *)ring->hdr + SRNIC_RING_HDR_SIZE;

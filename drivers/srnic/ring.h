@@ -12,7 +12,7 @@
  * @depth: number of entries, a power of two
  * @stride: bytes from one to the next
  * @idx: the kernel's own index: next to consume (SQ, RQ) or to produce (CQ).
- *	The shared copy of it is information for the program only.
+ *	What the program is told of it is information for the program only.
  * @mmap: how a program gets at it; NULL for kernel users
  */
 struct srnic_ring {
@@ -41,6 +41,16 @@ static inline void *srnic_ring_at(const struct srnic_ring *ring, u32 idx)
  * the program's index is impossible.
  */
 u32 srnic_ring_pending(const struct srnic_ring *ring);
+
+/*
+ * Of the entries consumed, all but the last 'open' are done: their places are
+ * the program's again.
+ */
+static inline void srnic_ring_done(struct srnic_ring *ring, u32 open)
+{
+	/* pairs with the program's acquire: read before it is free */
+	smp_store_release(&ring->hdr->cons, ring->idx - open);
+}
 
 int srnic_ring_mmap(struct ib_ucontext *uctx, struct vm_area_struct *vma);
 void srnic_ring_mmap_free(struct rdma_user_mmap_entry *entry);

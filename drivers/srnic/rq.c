@@ -2,7 +2,8 @@
 /*
  * The receive queue: a ring that a program (or, by srnic_rq_post(), a kernel
  * user) fills without our help. The responder takes one receive at a time, as a
- * private copy, when a message needs it.
+ * private copy, when a message needs it. Its place in the ring is free again
+ * when it is completed.
  */
 #include "rq.h"
 
@@ -120,13 +121,13 @@ void srnic_rq_unlock(struct srnic_qp *qp) __releases(&qp->rq.lock)
 int srnic_rq_post(struct srnic_qp *qp, const struct ib_recv_wr *wr)
 {
 	struct srnic_ring *ring = &qp->rq.ring;
-	u32 prod = ring->hdr->prod;
+	u32 prod = ring->hdr->prod;	/* this ring is shared with nobody */
 	struct srnic_recv_wqe *w = srnic_ring_at(ring, prod);
 
 	lockdep_assert_held(&qp->rq.lock);
 	if (wr->num_sge < 0 || wr->num_sge > qp->rq.max_sge)
 		return -EINVAL;
-	if (prod - ring->idx >= ring->depth)
+	if (prod - ring->hdr->cons >= ring->depth)
 		return -ENOMEM;
 	w->wr_id = wr->wr_id;
 	w->num_sge = wr->num_sge;
@@ -165,8 +166,6 @@ bool srnic_rq_take(struct srnic_qp *qp)
 		r->length += r->sge[i].length;
 	r->valid = true;
 	rq->ring.idx++;
-	/* pairs with the program's acquire: copied before it is free */
-	smp_store_release(&rq->ring.hdr->cons, rq->ring.idx);
 	return true;
 }
 
@@ -179,14 +178,18 @@ bool srnic_rq_take(struct srnic_qp *qp)
 void srnic_rq_complete(struct srnic_qp *qp, struct srnic_cqe *cqe,
 		       bool solicited)
 {
+	struct srnic_cq *cq = to_srnic_cq(qp->ibqp.recv_cq);
 	struct srnic_rq *rq = &qp->rq;
 
 	lockdep_assert_held(&rq->lock);
 	cqe->wr_id = rq->recv.wr_id;
 	cqe->qp_num = qp->qpn;
 	rq->recv.valid = false;
-	rq->wake |= srnic_cq_push(to_srnic_cq(qp->ibqp.recv_cq), cqe,
-				  &qp->ibqp, solicited);
+	/* before the completion: who sees that and posts again finds room */
+	srnic_ring_done(&rq->ring, 0);
+	rq->wake |= srnic_cq_push(cq, cqe, &qp->ibqp, solicited);
+	if (unlikely(srnic_cq_has_lost(cq)))
+		srnic_qp_lost_completion(qp);
 	if (cqe->status == IB_WC_SUCCESS)
 		srnic_count(qp->tp->stats, SRNIC_STAT_RDMA_RECVS);
 }

@@ -7,6 +7,10 @@
  * the requester works on nothing else. A WQE that makes no sense is accepted
  * with a status: it fails when its turn comes, after those before it.
  *
+ * An entry of the ring is the program's again when its WQE is completed, not
+ * when it has been copied: so no more than the depth is ever outstanding, which
+ * is what the program has made its CQ for.
+ *
  * Invariant: prod - next, next - cons and prod - cons lie in 0..depth.
  */
 #include "sq.h"
@@ -83,7 +87,10 @@ int srnic_sq_create(struct srnic_qp *qp, struct ib_qp_cap *cap,
 	sq->max_sge = cap->max_send_sge;
 	sq->max_inline = room;
 	sq->stride = ALIGN(sizeof(struct srnic_swqe) + room, 64);
-	sq->wqes = kvzalloc(array_size(sq->depth, sq->stride), GFP_KERNEL_ACCOUNT);
+	/* large, and a program's choice: see ring.c */
+	sq->wqes = kvzalloc(array_size(sq->depth, sq->stride),
+			    GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL |
+			    __GFP_NOWARN);
 	if (!sq->wqes)
 		return -ENOMEM;
 	sq->rd_end = kcalloc(SRNIC_MAX_RD_ATOMIC, sizeof(*sq->rd_end),
@@ -308,12 +315,8 @@ u32 srnic_sq_pull(struct srnic_qp *qp)
 	for (i = 0; i < n; i++)
 		swqe_from_user(qp, srnic_sq_at(sq, sq->prod + i),
 			       srnic_ring_at(&sq->ring, sq->ring.idx + i));
-	if (n) {
-		sq->prod += n;
-		sq->ring.idx += n;
-		/* pairs with the program's acquire: copied before it is free */
-		smp_store_release(&sq->ring.hdr->cons, sq->ring.idx);
-	}
+	sq->prod += n;
+	sq->ring.idx += n;
 	return n;
 }
 
@@ -418,13 +421,19 @@ static u32 wc_opcode(const struct srnic_swqe *wqe)
 void srnic_sq_complete(struct srnic_qp *qp, struct srnic_swqe *wqe)
 {
 	struct srnic_sq *sq = &qp->sq;
-	struct srnic_cqe cqe;
 
 	lockdep_assert_held(&sq->lock);
 	swqe_release(qp, wqe);
+	if (sq->next == sq->cons)
+		sq->next++;
+	sq->cons++;
+	/* before the completion: who sees that and posts again finds room */
+	if (sq->ring.hdr)
+		srnic_ring_done(&sq->ring, sq->prod - sq->cons);
 	if (wqe->status != IB_WC_SUCCESS || sq->all_signaled ||
 	    wqe->flags & IB_SEND_SIGNALED) {
-		cqe = (struct srnic_cqe) {
+		struct srnic_cq *cq = to_srnic_cq(qp->ibqp.send_cq);
+		struct srnic_cqe cqe = {
 			.wr_id = wqe->wr_id,
 			.status = wqe->status,
 			.opcode = wc_opcode(wqe),
@@ -432,12 +441,11 @@ void srnic_sq_complete(struct srnic_qp *qp, struct srnic_swqe *wqe)
 			.byte_len = wqe->length,
 			.qp_num = qp->qpn,
 		};
-		sq->wake |= srnic_cq_push(to_srnic_cq(qp->ibqp.send_cq), &cqe,
-					  &qp->ibqp, false);
+
+		sq->wake |= srnic_cq_push(cq, &cqe, &qp->ibqp, false);
+		if (unlikely(srnic_cq_has_lost(cq)))
+			srnic_qp_lost_completion(qp);
 	}
-	if (sq->next == sq->cons)
-		sq->next++;
-	sq->cons++;
 }
 
 /**
@@ -455,7 +463,7 @@ void srnic_sq_fail(struct srnic_qp *qp, struct srnic_swqe *wqe, u8 status,
 	srnic_sq_complete(qp, wqe);
 	/* a datagram's error concerns the send queue only (IBTA 10.3.1) */
 	if (qp->type == SRNIC_QPT_UD)
-		WRITE_ONCE(qp->state, IB_QPS_SQE);
+		srnic_qp_send_error(qp);
 	else
 		srnic_qp_error(qp);
 	srnic_sq_flush(qp);

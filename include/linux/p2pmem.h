@@ -17,6 +17,7 @@ struct device;
 struct module;
 struct p2pmem;
 struct p2pmem_hold;
+struct page;
 struct pci_dev;
 
 /**
@@ -89,6 +90,7 @@ struct p2pmem_hold *p2pmem_hold_user_range(struct device *client,
 					   void *ctx);
 void p2pmem_hold_put(struct p2pmem_hold *h);
 void __iomem *p2pmem_hold_addr(const struct p2pmem_hold *h);
+bool p2pmem_has_page(const struct page *page);
 int p2pmem_hold_persist(struct p2pmem_hold *h, u64 offset, u64 len);
 
 #endif /* _LINUX_P2PMEM_H */

@@ -37,9 +37,11 @@ static struct {
 	bool claim;		/* the range is a donor's */
 	int err;		/* and can't be had */
 	bool revoke_at_once;	/* the donor goes before get returns */
+	int foreign;		/* which page looked at is a donor's, from 1 */
 	bool writable;		/* what was asked for */
 	int gets;
 	int puts;
+	int looks;
 	struct srnic_peer peer;
 } fake;
 
@@ -71,6 +73,11 @@ void srnic_peer_put(struct srnic_peer *peer)
 void __iomem *srnic_peer_addr(const struct srnic_peer *peer)
 {
 	return FAKE_ADDR;
+}
+
+bool srnic_peer_has_page(const struct page *page)
+{
+	return ++fake.looks == fake.foreign;
 }
 
 /**
@@ -371,6 +378,25 @@ static void mr_peer_refused(struct kunit *test)
 	end_fixture(test, f);
 }
 
+/* A donor's memory is mapped there after srnic_peer_get() has looked. */
+static void mr_peer_too_late(struct kunit *test)
+{
+	struct fixture *f = new_fixture(test, PROT_READ | PROT_WRITE);
+	struct srnic_mr *mr = reg(f, 0, sizeof(f->shadow), RW);
+	int last;
+
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, mr);
+	last = fake.looks;
+	KUNIT_EXPECT_GT(test, last, 0);
+	srnic_mr_destroy(mr);
+	fake.looks = 0;
+	fake.foreign = last;
+	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(reg(f, 0, sizeof(f->shadow), RW)),
+			-EFAULT);
+	KUNIT_EXPECT_EQ(test, fake.puts, 0);
+	end_fixture(test, f);
+}
+
 static void mr_peer_revoked(struct kunit *test)
 {
 	struct fixture *f = new_fixture(test, 0);
@@ -407,6 +433,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(mr_dma),
 	KUNIT_CASE(mr_peer),
 	KUNIT_CASE(mr_peer_refused),
+	KUNIT_CASE(mr_peer_too_late),
 	KUNIT_CASE(mr_peer_revoked),
 	{}
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * How libibverbs finds the provider, opens the device and asks about it; and
- * the mapping of rings, which every queue starts with.
+ * what queues have in common, the mapping of rings and the doorbell.
  */
 #include "srnic.h"
 
@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <util/util.h>
 
@@ -71,6 +72,51 @@ void srnic_ring_unmap(struct srnic_ring *ring)
 	if (ring->hdr)
 		munmap(ring->hdr, ring->size);
 	ring->hdr = NULL;
+}
+
+/* All three have this layout. */
+static_assert(sizeof(struct ibv_post_send) == sizeof(struct ibv_post_recv) &&
+	      offsetof(struct ibv_post_send, qp_handle) ==
+	      offsetof(struct ibv_post_recv, qp_handle) &&
+	      offsetof(struct ibv_post_send, wqe_size) ==
+	      offsetof(struct ibv_post_recv, wqe_size) &&
+	      sizeof(struct ib_uverbs_post_send_resp) ==
+	      sizeof(struct ib_uverbs_post_recv_resp),
+	      "one doorbell for send and receive");
+static_assert(sizeof(struct ibv_post_send) == sizeof(struct ibv_post_srq_recv) &&
+	      offsetof(struct ibv_post_send, qp_handle) ==
+	      offsetof(struct ibv_post_srq_recv, srq_handle) &&
+	      offsetof(struct ibv_post_send, wqe_size) ==
+	      offsetof(struct ibv_post_srq_recv, wqe_size) &&
+	      sizeof(struct ib_uverbs_post_send_resp) ==
+	      sizeof(struct ib_uverbs_post_srq_recv_resp),
+	      "and for shared receive queues");
+
+/**
+ * srnic_doorbell() - tell the driver to look at a ring
+ * @context: the device
+ * @command: of the three that post; no work request comes with it
+ * @handle: of the QP or the SRQ
+ *
+ * Return: 0 or a positive errno.
+ */
+int srnic_doorbell(struct ibv_context *context,
+		   enum ib_uverbs_write_cmds command, uint32_t handle)
+{
+	struct ib_uverbs_post_send_resp resp;
+	struct ibv_post_send cmd = {
+		.hdr.command = command,
+		.hdr.in_words = sizeof(cmd) / 4,
+		.hdr.out_words = sizeof(resp) / 4,
+		.response = (uintptr_t)&resp,
+		.qp_handle = handle,
+		/* the least that is accepted, the larger for both kinds */
+		.wqe_size = sizeof(struct ib_uverbs_send_wr),
+	};
+
+	if (write(context->cmd_fd, &cmd, sizeof(cmd)) != sizeof(cmd))
+		return errno;
+	return 0;
 }
 
 static int query_device(struct ibv_context *context,

@@ -226,40 +226,6 @@ static int cq_map(struct srnic_cq *cq, int fd, const struct srnic_ring_info *inf
 	return 0;
 }
 
-struct ibv_cq *srnic_create_cq(struct ibv_context *context, int cqe,
-			       struct ibv_comp_channel *channel,
-			       int comp_vector)
-{
-	struct srnic_u_create_cq_resp resp = {};
-	struct srnic_cq *cq;
-	int ret;
-
-	cq = calloc(1, sizeof(*cq));
-	if (!cq)
-		return NULL;
-	ret = srnic_lock_init(&cq->lock, true);
-	if (ret)
-		goto free;
-	ret = ibv_cmd_create_cq(context, cqe, channel, comp_vector,
-				&cq->verbs.cq, NULL, 0, &resp.ibv_resp,
-				sizeof(resp));
-	if (ret)
-		goto destroy_lock;
-	ret = cq_map(cq, context->cmd_fd, &resp.drv_payload.cq);
-	if (ret)
-		goto destroy;
-	return &cq->verbs.cq;
-
-destroy:
-	ibv_cmd_destroy_cq(&cq->verbs.cq);
-destroy_lock:
-	srnic_lock_destroy(&cq->lock);
-free:
-	free(cq);
-	errno = ret;
-	return NULL;
-}
-
 /* Does the program promise that one thread at a time uses this CQ? */
 static bool cq_is_single_threaded(const struct ibv_cq_init_attr_ex *attr)
 {
@@ -331,6 +297,48 @@ free:
 	free(cq);
 	errno = ret;
 	return NULL;
+}
+
+struct ibv_cq *srnic_create_cq(struct ibv_context *context, int cqe,
+			       struct ibv_comp_channel *channel,
+			       int comp_vector)
+{
+	struct ibv_cq_init_attr_ex attr = {
+		.cqe = cqe,
+		.channel = channel,
+		.comp_vector = comp_vector,
+	};
+	struct ibv_cq_ex *cq;
+
+	cq = srnic_create_cq_ex(context, &attr);
+	return cq ? ibv_cq_ex_to_cq(cq) : NULL;
+}
+
+/**
+ * srnic_cq_clean() - forget what a QP has completed
+ * @ibcq: where it completed
+ * @qpn: its number; the driver completes nothing of it any more
+ *
+ * The entries of others move up and keep their order. They are between cons
+ * and prod: the driver leaves them alone, but for a resize, which has the lock.
+ */
+void srnic_cq_clean(struct ibv_cq *ibcq, uint32_t qpn)
+{
+	struct srnic_cq *cq = to_srnic_cq(ibcq);
+	struct srnic_ring *ring = &cq->ring;
+	uint32_t from, to;
+
+	srnic_lock(&cq->lock);
+	ring->peer = __atomic_load_n(&ring->hdr->prod, __ATOMIC_ACQUIRE);
+	for (from = to = ring->peer; from != ring->mine; ) {
+		struct srnic_cqe *cqe = srnic_ring_entry(ring, --from);
+
+		if (cqe->qp_num != qpn)
+			*(struct srnic_cqe *)srnic_ring_entry(ring, --to) = *cqe;
+	}
+	ring->mine = to;
+	cq_release(ring);
+	srnic_unlock(&cq->lock);
 }
 
 int srnic_resize_cq(struct ibv_cq *ibcq, int cqe)

@@ -99,34 +99,6 @@ static void qp_free(struct srnic_qp *qp)
 	free(qp);
 }
 
-struct ibv_qp *srnic_create_qp(struct ibv_pd *pd,
-			       struct ibv_qp_init_attr *attr)
-{
-	struct srnic_u_create_qp_resp resp = {};
-	struct ibv_create_qp cmd = {};
-	struct srnic_qp *qp;
-	int ret;
-
-	qp = qp_alloc(pd);
-	if (!qp)
-		return NULL;
-	ret = ibv_cmd_create_qp(pd, &qp->verbs.qp, attr, &cmd, sizeof(cmd),
-				&resp.ibv_resp, sizeof(resp));
-	if (ret)
-		goto free;
-	ret = map_rings(qp, pd->context->cmd_fd, &resp.drv_payload, &attr->cap);
-	if (ret)
-		goto destroy;
-	return &qp->verbs.qp;
-
-destroy:
-	ibv_cmd_destroy_qp(&qp->verbs.qp);
-free:
-	qp_free(qp);
-	errno = ret;
-	return NULL;
-}
-
 struct ibv_qp *srnic_create_qp_ex(struct ibv_context *context,
 				  struct ibv_qp_init_attr_ex *attr)
 {
@@ -170,6 +142,28 @@ free:
 	return NULL;
 }
 
+struct ibv_qp *srnic_create_qp(struct ibv_pd *pd,
+			       struct ibv_qp_init_attr *attr)
+{
+	struct ibv_qp_init_attr_ex ex = {
+		.qp_context = attr->qp_context,
+		.send_cq = attr->send_cq,
+		.recv_cq = attr->recv_cq,
+		.srq = attr->srq,
+		.cap = attr->cap,
+		.qp_type = attr->qp_type,
+		.sq_sig_all = attr->sq_sig_all,
+		.comp_mask = IBV_QP_INIT_ATTR_PD,
+		.pd = pd,
+	};
+	struct ibv_qp *qp;
+
+	qp = srnic_create_qp_ex(pd->context, &ex);
+	if (qp)
+		attr->cap = ex.cap;
+	return qp;
+}
+
 int srnic_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr,
 		   int attr_mask, struct ibv_qp_init_attr *init_attr)
 {
@@ -190,6 +184,14 @@ static void restart_ring(struct srnic_lock *lock, struct srnic_ring *ring)
 	srnic_unlock(lock);
 }
 
+/* Nothing of it comes any more: what has come is forgotten. */
+static void clean_cqs(const struct ibv_qp *ibqp)
+{
+	srnic_cq_clean(ibqp->recv_cq, ibqp->qp_num);
+	if (ibqp->send_cq != ibqp->recv_cq)
+		srnic_cq_clean(ibqp->send_cq, ibqp->qp_num);
+}
+
 int srnic_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr,
 		    int attr_mask)
 {
@@ -200,6 +202,7 @@ int srnic_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr,
 	ret = ibv_cmd_modify_qp(ibqp, attr, attr_mask, &cmd, sizeof(cmd));
 	if (!ret && attr_mask & IBV_QP_STATE &&
 	    attr->qp_state == IBV_QPS_RESET) {
+		clean_cqs(ibqp);
 		restart_ring(&qp->sq.lock, &qp->sq.ring);
 		restart_ring(&qp->rq.lock, &qp->rq.ring);
 	}
@@ -211,7 +214,9 @@ int srnic_destroy_qp(struct ibv_qp *ibqp)
 	int ret;
 
 	ret = ibv_cmd_destroy_qp(ibqp);
-	if (!ret)
-		qp_free(to_srnic_qp(ibqp));
-	return ret;
+	if (ret)
+		return ret;
+	clean_cqs(ibqp);
+	qp_free(to_srnic_qp(ibqp));
+	return 0;
 }

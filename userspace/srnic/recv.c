@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static int post_one(struct srnic_rq *rq, const struct ibv_recv_wr *wr,
 		    uint32_t index)
@@ -30,10 +29,13 @@ static int post_one(struct srnic_rq *rq, const struct ibv_recv_wr *wr,
 	return 0;
 }
 
-/* Post a list; '*doorbell' says whether the driver wants to be told. */
-static int post_list(struct srnic_rq *rq, struct ibv_recv_wr *wr,
-		     struct ibv_recv_wr **bad_wr, bool *doorbell)
+/* What there is of a list is published together, with one doorbell at most. */
+static int post_list(struct srnic_rq *rq, struct ibv_context *context,
+		     enum ib_uverbs_write_cmds command, uint32_t handle,
+		     struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
+	struct ibv_recv_wr *first = wr;
+	bool doorbell = false;
 	uint32_t next;
 	int ret = 0;
 
@@ -48,82 +50,40 @@ static int post_list(struct srnic_rq *rq, struct ibv_recv_wr *wr,
 		next++;
 	}
 	if (next != rq->ring.mine)
-		*doorbell = srnic_ring_publish(&rq->ring, next);
+		doorbell = srnic_ring_publish(&rq->ring, next);
 	srnic_unlock(&rq->lock);
+
+	if (doorbell) {
+		int err = srnic_doorbell(context, command, handle);
+
+		if (err && !ret) {
+			*bad_wr = first;
+			ret = err;
+		}
+	}
 	return ret;
 }
-
-/* Both commands have this layout: no work request, just 'look at the ring'. */
-static int ring_doorbell(struct ibv_context *context, uint32_t handle,
-			 enum ib_uverbs_write_cmds command)
-{
-	struct ib_uverbs_post_recv_resp resp;
-	struct ibv_post_recv cmd = {
-		.hdr.command = command,
-		.hdr.in_words = sizeof(cmd) / 4,
-		.hdr.out_words = sizeof(resp) / 4,
-		.response = (uintptr_t)&resp,
-		.qp_handle = handle,
-		.wqe_size = sizeof(struct ib_uverbs_recv_wr),
-	};
-
-	if (write(context->cmd_fd, &cmd, sizeof(cmd)) != sizeof(cmd))
-		return errno;
-	return 0;
-}
-
-static_assert(sizeof(struct ibv_post_recv) == sizeof(struct ibv_post_srq_recv) &&
-	      offsetof(struct ibv_post_recv, qp_handle) ==
-	      offsetof(struct ibv_post_srq_recv, srq_handle) &&
-	      offsetof(struct ibv_post_recv, wqe_size) ==
-	      offsetof(struct ibv_post_srq_recv, wqe_size),
-	      "one doorbell for both");
 
 int srnic_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
 		    struct ibv_recv_wr **bad_wr)
 {
 	struct srnic_qp *qp = to_srnic_qp(ibqp);
-	struct ibv_recv_wr *first = wr;
-	bool doorbell = false;
-	int ret;
 
 	/* IBTA C10-97.2.1: not in Reset; and not where an SRQ serves. */
 	if (!qp->rq.ring.hdr || ibqp->state == IBV_QPS_RESET) {
 		*bad_wr = wr;
 		return EINVAL;
 	}
-	ret = post_list(&qp->rq, wr, bad_wr, &doorbell);
-	if (doorbell) {
-		int err = ring_doorbell(ibqp->context, ibqp->handle,
-					IB_USER_VERBS_CMD_POST_RECV);
-
-		if (err && !ret) {
-			*bad_wr = first;
-			ret = err;
-		}
-	}
-	return ret;
+	return post_list(&qp->rq, ibqp->context, IB_USER_VERBS_CMD_POST_RECV,
+			 ibqp->handle, wr, bad_wr);
 }
 
 int srnic_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr,
 			struct ibv_recv_wr **bad_wr)
 {
-	struct srnic_srq *srq = to_srnic_srq(ibsrq);
-	struct ibv_recv_wr *first = wr;
-	bool doorbell = false;
-	int ret;
-
-	ret = post_list(&srq->rq, wr, bad_wr, &doorbell);
-	if (doorbell) {
-		int err = ring_doorbell(ibsrq->context, ibsrq->handle,
-					IB_USER_VERBS_CMD_POST_SRQ_RECV);
-
-		if (err && !ret) {
-			*bad_wr = first;
-			ret = err;
-		}
-	}
-	return ret;
+	return post_list(&to_srnic_srq(ibsrq)->rq, ibsrq->context,
+			 IB_USER_VERBS_CMD_POST_SRQ_RECV, ibsrq->handle, wr,
+			 bad_wr);
 }
 
 static int map_srq(struct srnic_srq *srq, int fd,
@@ -169,35 +129,6 @@ static void srq_free(struct srnic_srq *srq)
 	free(srq);
 }
 
-struct ibv_srq *srnic_create_srq(struct ibv_pd *pd,
-				 struct ibv_srq_init_attr *attr)
-{
-	struct srnic_u_create_srq_resp resp = {};
-	struct ibv_create_srq cmd;
-	struct srnic_srq *srq;
-	int ret;
-
-	srq = srq_alloc(pd);
-	if (!srq)
-		return NULL;
-	ret = ibv_cmd_create_srq(pd, &srq->verbs.srq, attr, &cmd, sizeof(cmd),
-				 &resp.ibv_resp, sizeof(resp));
-	if (ret)
-		goto free;
-	ret = map_srq(srq, pd->context->cmd_fd, &resp.drv_payload,
-		      attr->attr.max_sge);
-	if (ret)
-		goto destroy;
-	return &srq->verbs.srq;
-
-destroy:
-	ibv_cmd_destroy_srq(&srq->verbs.srq);
-free:
-	srq_free(srq);
-	errno = ret;
-	return NULL;
-}
-
 struct ibv_srq *srnic_create_srq_ex(struct ibv_context *context,
 				    struct ibv_srq_init_attr_ex *attr)
 {
@@ -230,6 +161,24 @@ free:
 	srq_free(srq);
 	errno = ret;
 	return NULL;
+}
+
+struct ibv_srq *srnic_create_srq(struct ibv_pd *pd,
+				 struct ibv_srq_init_attr *attr)
+{
+	struct ibv_srq_init_attr_ex ex = {
+		.srq_context = attr->srq_context,
+		.attr = attr->attr,
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD,
+		.srq_type = IBV_SRQT_BASIC,
+		.pd = pd,
+	};
+	struct ibv_srq *srq;
+
+	srq = srnic_create_srq_ex(pd->context, &ex);
+	if (srq)
+		attr->attr = ex.attr;
+	return srq;
 }
 
 int srnic_modify_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr,

@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <ccan/array_size.h>
 
@@ -78,22 +77,10 @@ static bool may_post(const struct ibv_qp *ibqp)
 	       ibqp->state != IBV_QPS_RTR;
 }
 
-/* Tell the driver to look at the ring: the post command without a request. */
 static int ring_doorbell(struct ibv_qp *ibqp)
 {
-	struct ib_uverbs_post_send_resp resp;
-	struct ibv_post_send cmd = {
-		.hdr.command = IB_USER_VERBS_CMD_POST_SEND,
-		.hdr.in_words = sizeof(cmd) / 4,
-		.hdr.out_words = sizeof(resp) / 4,
-		.response = (uintptr_t)&resp,
-		.qp_handle = ibqp->handle,
-		.wqe_size = sizeof(struct ib_uverbs_send_wr),
-	};
-
-	if (write(ibqp->context->cmd_fd, &cmd, sizeof(cmd)) != sizeof(cmd))
-		return errno;
-	return 0;
+	return srnic_doorbell(ibqp->context, IB_USER_VERBS_CMD_POST_SEND,
+			      ibqp->handle);
 }
 
 static void fill_bind(struct srnic_send_wqe *wqe, const struct ibv_mw *mw,

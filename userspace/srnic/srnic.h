@@ -43,18 +43,12 @@
 
 DECLARE_DRV_CMD(srnic_u_get_context, IB_USER_VERBS_CMD_GET_CONTEXT,
 		srnic_alloc_ucontext_req, srnic_alloc_ucontext_resp);
-DECLARE_DRV_CMD(srnic_u_create_cq, IB_USER_VERBS_CMD_CREATE_CQ,
-		empty, srnic_create_cq_resp);
 DECLARE_DRV_CMD(srnic_u_create_cq_ex, IB_USER_VERBS_EX_CMD_CREATE_CQ,
 		empty, srnic_create_cq_resp);
 DECLARE_DRV_CMD(srnic_u_resize_cq, IB_USER_VERBS_CMD_RESIZE_CQ,
 		empty, srnic_resize_cq_resp);
-DECLARE_DRV_CMD(srnic_u_create_qp, IB_USER_VERBS_CMD_CREATE_QP,
-		empty, srnic_create_qp_resp);
 DECLARE_DRV_CMD(srnic_u_create_qp_ex, IB_USER_VERBS_EX_CMD_CREATE_QP,
 		empty, srnic_create_qp_resp);
-DECLARE_DRV_CMD(srnic_u_create_srq, IB_USER_VERBS_CMD_CREATE_SRQ,
-		empty, srnic_create_srq_resp);
 DECLARE_DRV_CMD(srnic_u_create_srq_ex, IB_USER_VERBS_CMD_CREATE_XSRQ,
 		empty, srnic_create_srq_resp);
 DECLARE_DRV_CMD(srnic_u_create_ah, IB_USER_VERBS_CMD_CREATE_AH,
@@ -110,6 +104,8 @@ struct srnic_ring {
 int srnic_ring_map(struct srnic_ring *ring, int fd,
 		   const struct srnic_ring_info *info, size_t min_stride);
 void srnic_ring_unmap(struct srnic_ring *ring);
+int srnic_doorbell(struct ibv_context *context,
+		   enum ib_uverbs_write_cmds command, uint32_t handle);
 
 static inline void *srnic_ring_entry(const struct srnic_ring *ring,
 				     uint32_t index)
@@ -285,6 +281,7 @@ struct ibv_cq_ex *srnic_create_cq_ex(struct ibv_context *context,
 				     struct ibv_cq_init_attr_ex *attr);
 int srnic_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc);
 int srnic_resize_cq(struct ibv_cq *ibcq, int cqe);
+void srnic_cq_clean(struct ibv_cq *ibcq, uint32_t qpn);
 int srnic_modify_cq(struct ibv_cq *ibcq, struct ibv_modify_cq_attr *attr);
 int srnic_destroy_cq(struct ibv_cq *ibcq);
 

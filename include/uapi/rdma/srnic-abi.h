@@ -7,7 +7,9 @@
  *           'depth' entries of 'stride' bytes. The depth is a power of two.
  *           Indices run freely through 2^32; entry number i stands at
  *           i & (depth - 1); a ring is full when prod - cons == depth.
- *   SQ, RQ  user produces (prod), the kernel consumes (cons).
+ *   SQ, RQ  user produces (prod), the kernel consumes (cons). cons moves when
+ *           a work request is completed, not when it is read, and before its
+ *           completion can be seen: prod - cons is what is outstanding.
  *   CQ      the kernel produces (prod), user consumes (cons).
  *
  * The producer writes its entry, then prod with release semantics; the
@@ -52,7 +54,8 @@ enum {
 /**
  * struct srnic_ring_hdr - the head of every shared ring
  * @prod: index of the next entry to be written; only its producer writes it
- * @cons: index of the next entry to be read; only its consumer writes it
+ * @cons: index of the oldest entry that isn't free yet (SQ, RQ: completed; CQ:
+ *        read); only its consumer writes it
  * @flags: SRNIC_RING_*, written by the kernel, read by the user
  * @rsvd0: zero; keeps the two sides' indices on cache lines of their own
  * @rsvd1: zero

@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,231 +21,7 @@
 #include <infiniband/verbs.h>
 #include <rdma/ib_user_verbs.h>
 
-#define DEPTH	16
-#define SGES	4
-#define INLINE	64
-#define AREA	65536
-#define ACCESS	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | \
-		 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
-
-static struct ibv_context *ctx;
-static struct ibv_pd *pd;
-static struct ibv_mr *mr;
-static uint8_t *area;
-static union ibv_gid gid;
-static int gid_index;
-static int cq_size = 4 * DEPTH;
-static int count, failed;
-
-/* One end of a connection. */
-struct end {
-	struct ibv_qp *qp;
-	struct ibv_qp_ex *ex;
-	struct ibv_cq *scq, *rcq;
-};
-
-/* Results */
-
-static bool result(bool good, const char *format, ...)
-{
-	va_list args;
-
-	printf("%s %d - ", good ? "ok" : "not ok", ++count);
-	va_start(args, format);
-	vprintf(format, args);
-	va_end(args);
-	printf("\n");
-	fflush(stdout);
-	failed += !good;
-	return good;
-}
-
-static void is(const char *what, long long got, long long wanted)
-{
-	if (!result(got == wanted, "%s", what))
-		printf("# got %lld, wanted %lld\n", got, wanted);
-}
-
-static void die(const char *what)
-{
-	printf("Bail out! %s: %s\n", what, strerror(errno));
-	exit(1);
-}
-
-/* Set-up */
-
-static void make_cqs(struct end *end, struct ibv_pd *parent)
-{
-	struct ibv_cq_init_attr_ex attr = {
-		.cqe = cq_size,
-		.wc_flags = IBV_WC_STANDARD_FLAGS |
-			    IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
-			    IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK,
-		.comp_mask = parent ? IBV_CQ_INIT_ATTR_MASK_PD : 0,
-		.parent_domain = parent,
-	};
-	struct ibv_cq_ex *cq;
-
-	cq = ibv_create_cq_ex(ctx, &attr);
-	if (!cq)
-		die("ibv_create_cq_ex");
-	end->rcq = ibv_cq_ex_to_cq(cq);
-	end->scq = ibv_create_cq(ctx, cq_size, NULL, NULL, 0);
-	if (!end->scq)
-		die("ibv_create_cq");
-}
-
-static void make_end(struct end *end, enum ibv_qp_type type, struct ibv_pd *on)
-{
-	struct ibv_qp_init_attr_ex attr = {
-		.qp_type = type,
-		.cap = { DEPTH, DEPTH, SGES, SGES, INLINE },
-		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
-		.pd = on,
-		.send_ops_flags = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM,
-	};
-
-	if (type == IBV_QPT_RC)
-		attr.send_ops_flags |= IBV_QP_EX_WITH_RDMA_WRITE |
-			IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ |
-			IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
-			IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
-	make_cqs(end, on == pd ? NULL : on);
-	attr.send_cq = end->scq;
-	attr.recv_cq = end->rcq;
-	end->qp = ibv_create_qp_ex(ctx, &attr);
-	if (!end->qp)
-		die("ibv_create_qp_ex");
-	end->ex = ibv_qp_to_qp_ex(end->qp);
-}
-
-static void to_init(struct end *end)
-{
-	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = ACCESS,
-		.qkey = 0x11111111,
-	};
-	int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
-
-	mask |= end->qp->qp_type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS;
-	if (ibv_modify_qp(end->qp, &attr, mask))
-		die("INIT");
-}
-
-static void fill_ah(struct ibv_ah_attr *ah)
-{
-	*ah = (struct ibv_ah_attr){
-		.is_global = 1, .port_num = 1,
-		.grh = { .dgid = gid, .sgid_index = gid_index, .hop_limit = 64 },
-	};
-}
-
-static void to_rts(struct end *end, uint32_t dest_qpn)
-{
-	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024,
-		.dest_qp_num = dest_qpn, .rq_psn = 0xfffffe,
-		.max_dest_rd_atomic = 4, .min_rnr_timer = 12,
-	};
-	int rtr = IBV_QP_STATE, rts = IBV_QP_STATE | IBV_QP_SQ_PSN;
-
-	if (end->qp->qp_type == IBV_QPT_RC) {
-		rtr |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-		       IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-		       IBV_QP_MIN_RNR_TIMER;
-		rts |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-		       IBV_QP_MAX_QP_RD_ATOMIC;
-	}
-	fill_ah(&attr.ah_attr);
-	if (ibv_modify_qp(end->qp, &attr, rtr))
-		die("RTR");
-	attr.qp_state = IBV_QPS_RTS;
-	attr.sq_psn = 0xfffffe;
-	attr.timeout = 14;
-	attr.retry_cnt = 7;
-	attr.rnr_retry = 7;
-	attr.max_rd_atomic = 4;
-	if (ibv_modify_qp(end->qp, &attr, rts))
-		die("RTS");
-}
-
-static int to_state(struct end *end, enum ibv_qp_state state)
-{
-	struct ibv_qp_attr attr = { .qp_state = state };
-
-	return ibv_modify_qp(end->qp, &attr, IBV_QP_STATE);
-}
-
-static void join(struct end *one, struct end *two)
-{
-	to_init(one);
-	to_init(two);
-	to_rts(one, two->qp->qp_num);
-	to_rts(two, one->qp->qp_num);
-}
-
-static void make_pair(struct end *one, struct end *two, struct ibv_pd *on)
-{
-	make_end(one, IBV_QPT_RC, on);
-	make_end(two, IBV_QPT_RC, on);
-	join(one, two);
-}
-
-static void drop(struct end *end)
-{
-	if (ibv_destroy_qp(end->qp) || ibv_destroy_cq(end->scq) ||
-	    ibv_destroy_cq(end->rcq))
-		die("destroy");
-}
-
-/* Work */
-
-static struct ibv_sge at(size_t offset, uint32_t length)
-{
-	return (struct ibv_sge){ (uintptr_t)area + offset, length, mr->lkey };
-}
-
-static int post_recvs(struct end *end, int n, size_t offset, uint32_t length)
-{
-	struct ibv_recv_wr *bad;
-	int i, ret = 0;
-
-	for (i = 0; i < n && !ret; i++) {
-		struct ibv_sge sge = at(offset + (size_t)i * length, length);
-		struct ibv_recv_wr wr = { .wr_id = i, .sg_list = &sge, .num_sge = 1 };
-
-		ret = ibv_post_recv(end->qp, &wr, &bad);
-	}
-	return ret;
-}
-
-/* Poll for n completions; returns how many came within five seconds. */
-static int drain(struct ibv_cq *cq, struct ibv_wc *wc, int n)
-{
-	int done = 0, got;
-	time_t end = time(NULL) + 5;
-
-	while (done < n && time(NULL) <= end) {
-		got = ibv_poll_cq(cq, n - done, wc + done);
-		if (got < 0)
-			return got;
-		done += got;
-		if (!got)
-			usleep(200);
-	}
-	return done;
-}
-
-static int successes(struct ibv_cq *cq, int n)
-{
-	struct ibv_wc wc[4 * DEPTH];
-	int i, got, good = 0;
-
-	got = drain(cq, wc, n);
-	for (i = 0; i < got; i++)
-		good += wc[i].status == IBV_WC_SUCCESS;
-	return good;
-}
+#include "verbs_check.h"
 
 static uint64_t now_ns(clockid_t clock)
 {
@@ -396,12 +171,6 @@ static void test_wr_api(void)
 	drop(&two);
 }
 
-static int post(struct end *end, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
-{
-	*bad = NULL;
-	return ibv_post_send(end->qp, wr, bad);
-}
-
 /* What ibv_post_send() must refuse, and where. */
 static void test_post_send(void)
 {
@@ -479,9 +248,8 @@ static void test_full(void)
 	       "a full receive queue: ENOMEM after max_recv_wr");
 	for (ret = 0, sent = 0; sent < 8 * DEPTH && !ret; sent += !ret)
 		ret = post(&one, &wr, &bad);
-	result(ret == ENOMEM && bad == &wr && sent >= (int)init.cap.max_send_wr &&
-	       sent <= 2 * (int)init.cap.max_send_wr,
-	       "a full send queue: ENOMEM after max_send_wr or a bit more");
+	result(ret == ENOMEM && bad == &wr && sent == (int)init.cap.max_send_wr,
+	       "a full send queue: ENOMEM after max_send_wr");
 	to_state(&one, IBV_QPS_ERR);
 	got = drain(one.scq, wc, sent);
 	for (i = 0, ret = 0; i < got; i++)
@@ -768,25 +536,6 @@ static void syscalls(void)
 	prctl(PR_SET_NAME, "end");
 }
 
-static void open_device(const char *name)
-{
-	struct ibv_device **list = ibv_get_device_list(NULL);
-	int i;
-
-	for (i = 0; list && list[i]; i++)
-		if (!strcmp(ibv_get_device_name(list[i]), name))
-			ctx = ibv_open_device(list[i]);
-	if (!ctx)
-		die("ibv_open_device");
-	ibv_free_device_list(list);
-	pd = ibv_alloc_pd(ctx);
-	if (!pd || posix_memalign((void **)&area, 4096, AREA))
-		die("ibv_alloc_pd");
-	mr = ibv_reg_mr(pd, area, AREA, ACCESS);
-	if (!mr || ibv_query_gid(ctx, 1, gid_index, &gid))
-		die("ibv_reg_mr");
-}
-
 int main(int argc, char **argv)
 {
 	if (argc < 3) {
@@ -815,9 +564,5 @@ int main(int argc, char **argv)
 		test_version(0, EOPNOTSUPP);
 		test_version(99, EOPNOTSUPP);
 	}
-	is("ibv_dereg_mr", ibv_dereg_mr(mr), 0);
-	is("ibv_dealloc_pd", ibv_dealloc_pd(pd), 0);
-	is("ibv_close_device", ibv_close_device(ctx), 0);
-	printf("1..%d\n", count);
-	return failed ? 1 : 0;
+	return close_device();
 }

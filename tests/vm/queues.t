@@ -1,0 +1,44 @@
+#!/bin/bash
+# vm: --hosts 1 --cpus 2 --donors bar:16M --timeout 400
+# SPDX-License-Identifier: GPL-2.0
+# Queues at their ends: full, overrun, reset, destroyed; the events of that; and
+# their memory: whose it is, and that none of a donor's is pinned by chance.
+# shellcheck source=tests/vm/lib/lib.sh
+. /srnic/tests/vm/lib/lib.sh
+rdma_up srnic || bail "no srnic link"
+index=$(gid_index srnic0 "$MY_IP") || bail "no GID for $MY_IP"
+
+# check PROGRAM OPTION...: its results are ours
+check()
+{
+	local status=0 program=$1 line
+
+	shift
+	timeout 150 "$program" srnic0 "$index" "$@" >/tmp/out 2>&1 || status=$?
+	while read -r line; do
+		case $line in
+		ok*)		pass "${line#*- }" ;;
+		not\ ok*)	fail "${line#*- }" || : ;;
+		1..*)		;;
+		*)		diag "$line" ;;
+		esac
+	done </tmp/out
+	like "$program $* came to its end" "$(tail -n 1 /tmp/out)/$status" '^1\.\.[0-9]+/[01]$'
+}
+
+check queue_check
+
+cgroup=/sys/fs/cgroup/queues
+echo +memory >/sys/fs/cgroup/cgroup.subtree_control
+mkdir $cgroup || bail "no memory cgroup"
+check memory_check --memcg $cgroup
+like "nobody was killed for it" "$(cat $cgroup/memory.events)" 'oom_kill 0'
+rmdir $cgroup
+
+device=$(donate_bar) || bail "no /dev/p2pmem0"
+size=/sys/class/p2pmem/${device##*/}/size
+available=/sys/class/p2pmem/${device##*/}/available
+check memory_check --race "$device"
+ok "the donor has all of its memory again" \
+	wait_for 10 eval "[ \$(cat $size) = \$(cat $available) ]"
+done_testing
