@@ -41,7 +41,7 @@ script both 'echo "I am $HOST of $HOSTS, $WORD"' \
 	'printf written | dd of=/dev/vdc conv=notrunc 2>/dev/null; sync' \
 	'echo "$(lspci -n -d 1af4:1110 | wc -l) donors"; sleep 2; exit 3'
 ok "two hosts: the first failing status" run 3 --hosts 2 --cpus 2 --env WORD=friend \
-	--disk "$tmp/disk" --donors a:bar,b:bar@root,a:bar:16M both
+	--disk "a:$tmp/disk" --donors a:bar,b:bar@root,a:bar:16M both
 ok "a speaks" said "a| I am a of 2, friend"
 ok "b speaks" said "b| I am b of 2, friend"
 ok "b's addresses" says '^b\| eth0 .*10\.77\.0\.2/.* fd77::2/'
@@ -70,6 +70,8 @@ ok "a hang ends at the timeout" run 124 --timeout 45 hang
 ok "and is told as one" says 'vm: host a: timeout after 45.0 s: its script still runs'
 ok "what came before it is there" said "a| before"
 ok "a guest that doesn't boot" run 125 --memory 20M one
+ok "a disk of a host that isn't there" run 125 --disk "b:$tmp/disk" one
+ok "is told" says "no host b"
 ok "a kernel that isn't there: one line" run 125 --kernel /nowhere one
 ok "names it" says '/nowhere'
 

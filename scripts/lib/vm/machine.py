@@ -30,6 +30,20 @@ def cables(hosts):
     return ends
 
 
+def disks(options):
+    """What --disk says: (host, file), ..."""
+    hosts = "ab"[:options.hosts]
+    found = []
+    for text in options.disk:
+        host, path = (text[0], text[2:]) if text[1:2] == ":" else (hosts[-1], text)
+        if host not in hosts:
+            raise VmError(f"--disk: {text!r}: there is no host {host}")
+        if not os.path.isfile(path):
+            raise VmError(f"--disk: no such file: {path}")
+        found.append((host, path))
+    return found
+
+
 def have_kvm():
     """/dev/kvm alone proves nothing: it opens on machines that can't use it."""
     with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
@@ -105,7 +119,7 @@ class Machine:
 
     def _drives(self):
         drives = [(f"{self.image}/root.img", True), (self.kernel.modules_image, True)]
-        drives += [(path, False) for path in self.options.disk]
+        drives += [(path, False) for host, path in disks(self.options) if host == self.host]
         args = []
         for i, (path, throw_away) in enumerate(drives):
             snapshot = "on,file.locking=off" if throw_away else "off"
