@@ -54,11 +54,15 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 		got = srnic_mpt_check(&e, &rq);
 		want = oracle(&e, &rq);
 		if (got != want) {
-			printf("check says %d, oracle %d: entry state %u kind %u key %#x access %#x pdn %u qpn %#x iova %#llx length %#llx; request key %#x access %#x pdn %u qpn %#x addr %#llx len %#llx\n",
-			       got, want, e.state, e.kind, e.key, e.access,
-			       e.pdn, e.qpn, (unsigned long long)e.iova,
-			       (unsigned long long)e.length, rq.key, rq.access,
-			       rq.pdn, rq.qpn, (unsigned long long)rq.addr,
+			printf("check says %d, oracle %d\n", got, want);
+			printf("entry: state %u kind %u key %#x access %#x pdn %u qpn %#x\n",
+			       e.state, e.kind, e.key, e.access, e.pdn, e.qpn);
+			printf("entry: iova %#llx length %#llx\n",
+			       (unsigned long long)e.iova,
+			       (unsigned long long)e.length);
+			printf("request: key %#x access %#x pdn %u qpn %#x addr %#llx len %#llx\n",
+			       rq.key, rq.access, rq.pdn, rq.qpn,
+			       (unsigned long long)rq.addr,
 			       (unsigned long long)rq.len);
 			fflush(stdout);
 			abort();
