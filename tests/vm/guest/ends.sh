@@ -318,6 +318,30 @@ end_nic_pulled()
 	sides
 }
 
+# With RDMA namespaces of its own the device itself can be taken from its users.
+end_exclusive()
+{
+	ns_del
+	ok "exclusive RDMA namespaces" wait_for 20 rdma system set netns exclusive || return
+	ip netns add n3
+	addresses
+	add s3 eth0
+	gid "$MY_IP" s3
+	nic s3
+	begin "the device moves to another RDMA namespace" atomic -b
+	idle 1
+	ok "$what" timeout 60 rdma dev set s3 netns n3
+	over "$fatal" "$fatal"
+	ok "$what: it is there" ip netns exec n3 rdma link show s3/1
+	ip netns del n3
+	ok "$what: it comes back when that ends" wait_for 20 rdma link show s3/1
+	begin "$what, and back" write -n 200
+	over "done" "done"
+	del s3
+	ok "shared RDMA namespaces" wait_for 20 rdma system set netns shared
+	sides
+}
+
 all_ends()
 {
 	local i
@@ -328,7 +352,7 @@ all_ends()
 	for i in ${CASES:-kill_sender kill_answerer link_sender link_answerer
 			netdev_sender netdev_answerer move namespace_sender
 			namespace_answerer namespace_program module_write
-			module_both veth namespace_nic nic_pulled}; do
+			module_both veth namespace_nic nic_pulled exclusive}; do
 		"end_$i"
 	done
 	begin "after all that" write -n 200
