@@ -37,7 +37,6 @@ flow()
 
 	shift
 	port=$((port + 1))
-	rm -f /tmp/said.*
 	on_b traffic -l "$@" $server_dev $server_ip $CONTROL_B:$port "$op" >/tmp/said.2 2>&1 &
 	pid[2]=$!
 	traffic "$@" $client_dev "$MY_IP" $CONTROL_B:$port "$op" >/tmp/said.1 2>&1 &
@@ -106,7 +105,7 @@ end_kill_server()
 end_kill_client()
 {
 	perftest "kill -9 of the client, its memory in a BAR" ib_read_bw --mmap="$bar"
-	pkill -9 ib_read_bw
+	slay 1
 	ok "$what: the BAR is free" wait_for 10 bar_free
 	error 2
 }
@@ -179,7 +178,7 @@ end_namespace_server()
 	fi
 	on_b "ip -n n link set mv0 up; ip -n n addr add 10.77.0.12/24 dev mv0
 		ip netns exec n rdma link add srnic1 type srnic netdev mv0
-		wait_for 20 gid_index srnic1 10.77.0.12"
+		wait_for 20 gid_index srnic1 10.77.0.12" >/dev/null
 	server_dev=srnic1 server_ip=10.77.0.12
 	begin "namespace exit at the server" write
 	ok "$what" on_b "ip netns del n; wait_for 20 eval '! [ -e /sys/class/infiniband/srnic1 ]'"

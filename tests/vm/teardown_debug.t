@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: --cpus 2 --kernel debug --donors bar:16M --timeout 600
+# vm: --cpus 2 --kernel debug --donors bar:16M --timeout 1200
 #
 # Every end of a link in the middle of traffic, under KASAN, lockdep and
 # kmemleak; on the side that sends and on the one that answers. In one guest,

@@ -12,6 +12,8 @@ retry='wc transport retry counter exceeded'
 fatal='fatal, then EIO'
 pid=()
 within=()
+# Each program loads all providers that there are: most of its start.
+find /etc/libibverbs.d -name '*.driver' ! -name srnic.driver -delete
 
 ns_add() { ip netns exec "$1" rdma link add "$2" type srnic netdev "$3"; }
 
@@ -79,7 +81,6 @@ flow()
 	local op=$1
 
 	shift
-	rm -f /tmp/said.*
 	${within[2]} traffic -l "$@" "${dev[2]}" "${ip[2]}" /tmp/meet "$op" >/tmp/said.2 2>&1 &
 	pid[2]=$!
 	${within[1]} traffic "$@" "${dev[1]}" "${ip[1]}" /tmp/meet "$op" >/tmp/said.1 2>&1 &
@@ -87,27 +88,35 @@ flow()
 	flowing "$@"
 }
 
-# begin WHAT [OP [OPTION...]]: not in a subshell, as the programs are ours
+# begin WHAT [OP [OPTION...]]: not in a subshell, as the programs are ours. With
+# idle=I also a program that has everything open there and does nothing: pid[3]
 begin()
 {
 	what=$1
 	shift
-	if $prepare >/tmp/begin 2>&1 && flow "$@"; then
+	if $prepare >/tmp/begin 2>&1 && start_idle && flow "$@" && idle_ready; then
 		pass "$what: traffic"
 	else
 		fail "$what: traffic"
 		diag "$(tail -n 20 /tmp/begin /tmp/said.*)"
 	fi
 }
+start_idle()
+{
+	rm -f /tmp/said.*
+	[ -n "$idle" ] || return 0
+	traffic "${dev[$idle]}" "${ip[$idle]}" - idle >/tmp/said.3 2>&1 &
+	pid[3]=$!
+}
+idle_ready() { [ -z "$idle" ] || wait_for 60 grep -qs '^ready' /tmp/said.3; }
 
 bar_free() { cmp "$bar_pool/available" "$bar_pool/size"; }
 
-# idle I: a program that has everything open and does nothing: pid[3]
-idle()
+# slay I: kill -9 of program I; the shell says nothing about it
+slay()
 {
-	traffic "${dev[$1]}" "${ip[$1]}" - idle >/tmp/said.3 2>&1 &
-	pid[3]=$!
-	wait_for 60 grep -qs '^ready' /tmp/said.3 || fail "$what: an idle program"
+	kill -9 "${pid[$1]}"
+	wait "${pid[$1]}" 2>/dev/null
 }
 
 # ends I REGEX: program I ends by itself; REGEX is what it says about that
@@ -134,7 +143,7 @@ over()
 end_kill_sender()
 {
 	begin "kill -9 of the sender" write
-	kill -9 "${pid[1]}"
+	slay 1
 	over "" peer
 	ok "$what: nothing stays" wait_for 10 eval '! rdma resource show qp | grep traffic'
 }
@@ -142,7 +151,7 @@ end_kill_sender()
 end_kill_answerer()
 {
 	begin "kill -9 of the answerer, its memory in a BAR" read -m "$bar"
-	kill -9 "${pid[2]}"
+	slay 2
 	over "$retry" ""
 	ok "$what: nothing stays" wait_for 10 eval '! rdma resource show qp | grep traffic'
 	ok "$what: the BAR is free" wait_for 10 bar_free
@@ -150,8 +159,7 @@ end_kill_answerer()
 
 end_link_sender()
 {
-	begin "link del at the sender" send
-	idle 1
+	idle=1 begin "link del at the sender" send
 	like "details of resources" "$(for i in mr cq qp; do rdma -dd resource show $i; done)" \
 		"drv_memory ram.*drv_armed.*drv_sq_una_psn"
 	ok "$what" timeout 60 rdma link del s1
@@ -160,8 +168,7 @@ end_link_sender()
 
 end_link_answerer()
 {
-	begin "link del at the answerer" atomic
-	idle 2
+	idle=2 begin "link del at the answerer" atomic
 	ok "$what" timeout 60 rdma link del s2
 	over "$retry" "$fatal"
 }
@@ -170,8 +177,7 @@ end_link_answerer()
 # machine that may end it before the device does.
 end_netdev_sender()
 {
-	begin "netdev removal at the sender" read
-	idle 1
+	idle=1 begin "netdev removal at the sender" read
 	ok "$what" timeout 60 ip -n n1 link del m1
 	ok "$what: the link is gone" gone s1
 	over "$fatal|$retry" peer
@@ -179,8 +185,7 @@ end_netdev_sender()
 
 end_netdev_answerer()
 {
-	begin "netdev removal at the answerer, memory in a BAR" write -m "$bar"
-	idle 2
+	idle=2 begin "netdev removal at the answerer, memory in a BAR" write -m "$bar"
 	ok "$what" timeout 60 ip -n n2 link del m2
 	ok "$what: the link is gone" gone s2
 	over "$retry" "$fatal"
@@ -188,8 +193,7 @@ end_netdev_answerer()
 
 end_move()
 {
-	begin "the answerer's netdev moves to another namespace" send
-	idle 2
+	idle=2 begin "the answerer's netdev moves to another namespace" send
 	ok "$what" timeout 60 ip -n n2 link set m2 netns n1
 	ok "$what: the link is gone" gone s2
 	over "$retry" "$fatal"
@@ -198,8 +202,7 @@ end_move()
 
 end_namespace_sender()
 {
-	begin "namespace exit at the sender" write
-	idle 1
+	idle=1 begin "namespace exit at the sender" write
 	ip netns del n1
 	ok "$what: the link is gone" gone s1
 	over "$fatal|$retry" peer
@@ -207,8 +210,7 @@ end_namespace_sender()
 
 end_namespace_answerer()
 {
-	begin "namespace exit at the answerer" read
-	idle 2
+	idle=2 begin "namespace exit at the answerer" read
 	ip netns del n2
 	ok "$what: the link is gone" gone s2
 	over "$retry" "$fatal"
@@ -221,7 +223,7 @@ end_namespace_program()
 	begin "namespace exit with its last program" atomic
 	ip netns del n2
 	ok "$what: the link is still there" exists s2
-	kill -9 "${pid[2]}"
+	slay 2
 	ok "$what: the link is gone" gone s2
 	over "$retry" ""
 	within=()
@@ -231,8 +233,7 @@ end_namespace_program()
 
 end_module()
 {
-	begin "rmmod, $1" "${@:2}"
-	idle 1
+	idle=1 begin "rmmod, $1" "${@:2}"
 	ok "$what" timeout 60 rmmod srnic
 	over "$fatal|$retry" "$fatal|$retry|peer"
 }
@@ -243,8 +244,7 @@ end_veth()
 {
 	ns_del
 	pairs
-	begin "removal of a veth under both, IPv6" write
-	idle 2
+	idle=2 begin "removal of a veth under both, IPv6" write
 	ok "$what" timeout 60 ip -n n1 link del v1
 	ok "$what: the links are gone" eval "gone s1 && gone s2"
 	over "$fatal|$retry" "$fatal|peer"
@@ -274,8 +274,7 @@ end_namespace_nic()
 	ns_add n3 s3 eth0
 	gid "$MY_IP" s3
 	nic s3
-	begin "namespace exit with a NIC in it" write -b
-	idle 1
+	idle=1 begin "namespace exit with a NIC in it" write -b
 	ip netns del n3
 	ok "$what: the link is gone" gone s3
 	ok "$what: the NIC is back" wait_for 20 test -e /sys/class/net/eth0
@@ -304,15 +303,13 @@ end_nic_pulled()
 	add s3 eth0
 	gid "$MY_IP" s3
 	nic s3
-	begin "a NIC is pulled" read -b
-	idle 1
+	idle=1 begin "a NIC is pulled" read -b
 	ok "$what" unplug 60 s3
 	over "$fatal|$retry" "$fatal|$retry"
 	ok "$what: it comes again" replug
 	add s3 eth0
 	gid "$MY_IP" s3
-	begin "link del of both sides at once" write -b
-	idle 1
+	idle=1 begin "link del of both sides at once" write -b
 	ok "$what" timeout 60 rdma link del s3
 	over "$fatal" "$fatal"
 	sides
@@ -328,8 +325,7 @@ end_exclusive()
 	add s3 eth0
 	gid "$MY_IP" s3
 	nic s3
-	begin "the device moves to another RDMA namespace" atomic -b
-	idle 1
+	idle=1 begin "the device moves to another RDMA namespace" atomic -b
 	ok "$what" timeout 60 rdma dev set s3 netns n3
 	over "$fatal" "$fatal"
 	ok "$what: it is there" ip netns exec n3 rdma link show s3/1
