@@ -129,7 +129,7 @@ end_link_client()
 
 end_module_server()
 {
-	begin "rmmod at the server" write
+	begin "rmmod at the server" write -w
 	ok "$what" on_b timeout 20 rmmod srnic
 	over "$retry" "$fatal"
 	again
@@ -137,7 +137,7 @@ end_module_server()
 
 end_module_server_bar()
 {
-	begin "rmmod at the server, of READs from a BAR" read -m "$bar"
+	begin "rmmod at the server, of READs from a BAR" read -w -m "$bar"
 	ok "$what" on_b timeout 20 rmmod srnic
 	over "$retry" "$fatal"
 	ok "$what: the BAR is free" on_b "bar_pool=$bar_pool; $(declare -f bar_free); wait_for 10 bar_free"
@@ -154,7 +154,7 @@ end_module_client()
 
 end_netdev_server()
 {
-	begin "the server's NIC is pulled" write
+	begin "the server's NIC is pulled" write -w
 	ok "$what" on_b "$(declare -f nic_bdf unplug); unplug 20 srnic0"
 	over "$retry" "$fatal"
 	ok "$what: it comes again" on_b "$(declare -f addresses replug); replug"
@@ -180,7 +180,7 @@ end_namespace_server()
 		ip netns exec n rdma link add srnic1 type srnic netdev mv0
 		wait_for 20 gid_index srnic1 10.77.0.12" >/dev/null
 	server_dev=srnic1 server_ip=10.77.0.12
-	begin "namespace exit at the server" write
+	begin "namespace exit at the server" write -w
 	ok "$what" on_b "ip netns del n; wait_for 20 eval '! [ -e /sys/class/infiniband/srnic1 ]'"
 	over "$retry" "$fatal"
 	server_dev=srnic0 server_ip=$PEER_IP

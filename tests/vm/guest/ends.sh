@@ -138,7 +138,8 @@ over()
 	pid=()
 }
 
-### one side ends; where it sends, the other program sees the first one go
+### one side ends; where it sends, the other program sees the first one go. Where
+### it answers, the sender may be told sooner than the device has gone: -w
 
 end_kill_sender()
 {
@@ -168,7 +169,7 @@ end_link_sender()
 
 end_link_answerer()
 {
-	idle=2 begin "link del at the answerer" atomic
+	idle=2 begin "link del at the answerer" atomic -w
 	ok "$what" timeout 60 rdma link del s2
 	over "$retry" "$fatal"
 }
@@ -185,7 +186,7 @@ end_netdev_sender()
 
 end_netdev_answerer()
 {
-	idle=2 begin "netdev removal at the answerer, memory in a BAR" write -m "$bar"
+	idle=2 begin "netdev removal at the answerer, memory in a BAR" write -w -m "$bar"
 	ok "$what" timeout 60 ip -n n2 link del m2
 	ok "$what: the link is gone" gone s2
 	over "$retry" "$fatal"
@@ -193,7 +194,7 @@ end_netdev_answerer()
 
 end_move()
 {
-	idle=2 begin "the answerer's netdev moves to another namespace" send
+	idle=2 begin "the answerer's netdev moves to another namespace" send -w
 	ok "$what" timeout 60 ip -n n2 link set m2 netns n1
 	ok "$what: the link is gone" gone s2
 	over "$retry" "$fatal"
@@ -210,7 +211,7 @@ end_namespace_sender()
 
 end_namespace_answerer()
 {
-	idle=2 begin "namespace exit at the answerer" read
+	idle=2 begin "namespace exit at the answerer" read -w
 	ip netns del n2
 	ok "$what: the link is gone" gone s2
 	over "$retry" "$fatal"
@@ -235,19 +236,19 @@ end_module()
 {
 	idle=1 begin "rmmod, $1" "${@:2}"
 	ok "$what" timeout 60 rmmod srnic
-	over "$fatal|$retry" "$fatal|$retry|peer"
+	over "$fatal|$retry" "$fatal|$retry"
 }
-end_module_write() { end_module "one side sends, from and to a BAR" write -m "$bar"; }
+end_module_write() { end_module "one side sends, from and to a BAR" write -w -m "$bar"; }
 end_module_both() { end_module "both sides send" send -b; }
 
 end_veth()
 {
 	ns_del
 	pairs
-	idle=2 begin "removal of a veth under both, IPv6" write
+	idle=2 begin "removal of a veth under both, IPv6" write -w
 	ok "$what" timeout 60 ip -n n1 link del v1
 	ok "$what: the links are gone" eval "gone s1 && gone s2"
-	over "$fatal|$retry" "$fatal|peer"
+	over "$fatal|$retry" "$fatal"
 	ns_del
 	sides
 }
@@ -311,7 +312,7 @@ end_nic_pulled()
 	gid "$MY_IP" s3
 	idle=1 begin "link del of both sides at once" write -b
 	ok "$what" timeout 60 rdma link del s3
-	over "$fatal" "$fatal"
+	over "$fatal|$retry" "$fatal|$retry"
 	sides
 }
 
@@ -327,7 +328,7 @@ end_exclusive()
 	nic s3
 	idle=1 begin "the device moves to another RDMA namespace" atomic -b
 	ok "$what" timeout 60 rdma dev set s3 netns n3
-	over "$fatal" "$fatal"
+	over "$fatal|$retry" "$fatal|$retry"
 	ok "$what: it is there" ip netns exec n3 rdma link show s3/1
 	ip netns del n3
 	ok "$what: it comes back when that ends" wait_for 20 rdma link show s3/1

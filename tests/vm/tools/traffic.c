@@ -11,6 +11,7 @@
  *
  *   -l       the one that listens at MEET: it answers
  *   -b       both send
+ *   -w       stay when the other end's program goes: wait for the device's end
  *   -m FILE  memory from a mapping of FILE
  *   -n N     an end of its own after N messages on each QP; both must say so
  *
@@ -65,7 +66,7 @@ struct greeting {
 };
 
 static struct {
-	bool listens, both, idle;
+	bool listens, both, stays, idle;
 	const char *file;
 	long limit;
 	enum ibv_wr_opcode op;
@@ -383,7 +384,7 @@ static int hear(void)
 	}
 	close(peer);
 	peer = -1;
-	if (sends() && !opt.limit)
+	if ((sends() || opt.stays) && !opt.limit)
 		return -1;
 	printf("peer\n");
 	return PEER;
@@ -494,7 +495,7 @@ static int idle(void)
 
 static int help(const char *name)
 {
-	fprintf(stderr, "usage: %s [-l] [-b] [-m FILE] [-n N] DEV IP MEET OP\n", name);
+	fprintf(stderr, "usage: %s [-l] [-b] [-w] [-m FILE] [-n N] DEV IP MEET OP\n", name);
 	return USAGE;
 }
 
@@ -525,13 +526,16 @@ int main(int argc, char **argv)
 	int c, i, j;
 	char go = 0;
 
-	while ((c = getopt(argc, argv, "lbm:n:")) != -1) {
+	while ((c = getopt(argc, argv, "lbwm:n:")) != -1) {
 		switch (c) {
 		case 'l':
 			opt.listens = true;
 			break;
 		case 'b':
 			opt.both = true;
+			break;
+		case 'w':
+			opt.stays = true;
 			break;
 		case 'm':
 			opt.file = optarg;
