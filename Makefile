@@ -7,7 +7,7 @@ DESTDIR ?=
 LIBDIR ?= /usr/lib/$(shell gcc -print-multiarch 2>/dev/null)
 SHELL = /bin/bash
 
-.PHONY: help modules provider tool test slow check kunit demo vm bench install clean
+.PHONY: help modules provider tool test check kunit demo vm bench install clean
 
 modules:		## build the modules (KDIR=: against these headers)
 	$(MAKE) -C $(KDIR) M=$(CURDIR) modules
@@ -20,10 +20,6 @@ demo:			## two VMs, ib_write_bw into a PCIe BAR, and the proof (sets itself up)
 
 test:			## everything: checks, KUnit, VM tests (sets itself up)
 	@tests/run
-
-slow:			## what takes most of an hour: the ends of links on the debug kernel
-	@scripts/setup
-	@tests/run tests/slow
 
 check:			## static checks: W=1, sparse, checkpatch, shellcheck, layers
 	@tests/run tests/check.t

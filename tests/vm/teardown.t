@@ -1,260 +1,217 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: --hosts 2 --donors a:bar,b:bar --timeout 1200
+# vm: --hosts 2 --donors a:bar,b:bar --timeout 900
 #
 # The end in the middle of traffic between two hosts: of a program, a link, the
-# module, the netdev, a namespace; on the side that sends and on the one that
-# answers. Each time the other side's program ends by itself, with an error;
-# all modules can be unloaded; and after that all works again.
-# teardown_debug.t does the same on the debug kernel.
+# module, the netdev, a namespace; at the server and at the client. Each time
+# the other host's program ends by itself, with an error: who sends is told by
+# the transport (so where the client's device goes, both send, or the server
+# sees the client's program go); the module can be unloaded on both hosts; and
+# after that all works again. On the debug kernel: teardown_debug.t.
+# shellcheck disable=SC2034,SC2154 # what is shared with ends.sh
 . /srnic/tests/vm/lib/lib.sh
 . /srnic/tests/vm/guest/perftest.sh
+. /srnic/tests/vm/guest/link.sh
+. /srnic/tests/vm/guest/ends.sh
 modprobe macvlan 2>/dev/null
-mem=$(donate_bar) || bail "no /dev/p2pmem0"
+bar=$(donate_bar) || bail "no /dev/p2pmem0"
 from_a
-wait_for 60 on_b test -e "$mem" || bail "no $mem on b"
-# on the debug kernel all takes longer
-slow=${KERNEL_DEBUG:+4}
-slow=${slow:-1}
-pool=/sys/class/p2pmem/${mem#/dev/}
+wait_for 60 on_b test -e "$bar" || bail "no $bar on b"
+bar_pool=/sys/class/p2pmem/${bar#/dev/}
 port=19100
 
-# up HOST: the module and the link
-up()
+# fresh: the module out and in again, with its link
+fresh()
 {
-	"on_$1" "rdma_up srnic && wait_for 20 gid_index srnic0 \$MY_IP" >/dev/null
+	rdma link del srnic0 2>/dev/null
+	! [ -e /sys/module/srnic ] || rmmod srnic || return
+	rdma_up srnic && wait_for 20 gid_index srnic0 "$MY_IP" >/dev/null
 }
-down() { "on_$1" "rdma link del srnic0; rmmod srnic"; }
-# all of it out and in again, on both hosts, and it works
-renew()
-{
-	down a 2>/dev/null
-	down b 2>/dev/null
-	both "! grep -q ^srnic /proc/modules" || { echo "srnic is in use"; return 1; }
-	up a && up b && speed 1 ib_write_bw -n 5
-}
+renew() { both "$(declare -f fresh); fresh"; }
 
-received() { [ "$(counter srnic0 rcvd_pkts)" -gt "$1" ]; }
-full() { [ "$(cat "$pool/available")" = "$(cat "$pool/size")" ]; }
-
-# traffic TOOL [OPTION]...: from a to b, for much longer than the test needs;
-# $ta and $tb are the two ends
-traffic()
+# what "begin" of ends.sh calls; the programs meet over the control network
+server_dev=srnic0 server_ip=$PEER_IP client_dev=srnic0
+flow()
 {
-	local tool=$1 before
+	local op=$1
 
 	shift
 	port=$((port + 1))
-	: "${dev_b:=srnic0}" "${ip_b:=$PEER_IP}"
-	on_b "${in_b:-} $tool -d $dev_b -x \$(gid_index $dev_b $ip_b) -D 300 -s 65536 \
-		-q 2 -F -p $port $*" >/tmp/end.b 2>&1 &
-	tb=$!
-	on_b "wait_for 20 eval '${in_b:-} ss -Hltn | grep -q :$port'" ||
-		{ echo "no server:"; cat /tmp/end.b; return 1; }
-	"$tool" -d srnic0 -x "$(gid_index srnic0 "$MY_IP")" -D 300 -s 65536 \
-		-q 2 -F -p "$port" "$@" "$ip_b" >/tmp/end.a 2>&1 &
-	ta=$!
+	on_b traffic -l "$@" $server_dev $server_ip $CONTROL_B:$port "$op" >/tmp/said.2 2>&1 &
+	pid[2]=$!
+	traffic "$@" $client_dev "$MY_IP" $CONTROL_B:$port "$op" >/tmp/said.1 2>&1 &
+	pid[1]=$!
+	flowing "$@"
+}
+prepare=true
+
+# again: after each case
+again()
+{
+	pid=()
+	ok "$what: the module unloads on both, comes again" renew
+}
+
+### with perftest
+
+received() { [ "$(counter srnic0 rcvd_pkts)" -gt "$1" ]; }
+
+# perftest WHAT TOOL [OPTION]...: for much longer than the test needs
+perftest()
+{
+	local tool=$2 before
+
+	what=$1
+	shift 2
+	port=$((port + 1))
+	rm -f /tmp/said.*
+	on_b "$tool -d srnic0 -D 300 -s 65536 -q 2 -F -p $port $*" >/tmp/said.2 2>&1 &
+	pid[2]=$!
 	before=$(counter srnic0 rcvd_pkts)
-	wait_for $((30 * slow)) received $((before + 200)) ||
-		{ echo "no traffic:"; cat /tmp/end.a /tmp/end.b; return 1; }
-}
-
-# ends PID HOST: by itself, soon, and in an error
-ends()
-{
-	local status=0 start
-	start=$(date +%s)
-
-	wait_for $((20 * slow)) eval "! kill -0 $1 2>/dev/null" ||
-		{ echo "still runs:"; cat "/tmp/end.$2"; return 1; }
-	wait "$1" || status=$?
-	echo "status $status after $(($(date +%s) - start)) s"
-	tail -n 5 "/tmp/end.$2"
-	[ $status -gt 0 ] && [ $status -lt 124 ]
-}
-
-finish()
-{
-	pkill -9 '^ib_' 2>/dev/null
-	on_b "pkill -9 '^ib_'" 2>/dev/null
-	wait "$ta" "$tb" 2>/dev/null
-	true
-}
-
-# begin WHAT TOOL...: not in a subshell, as ok is
-begin()
-{
-	local what=$1
-
-	shift
-	if traffic "$@" >/tmp/begin 2>&1; then
-		pass "$what: traffic"
-	else
-		fail "$what: traffic"
-		diag "$(cat /tmp/begin)"
+	if on_b wait_listen $port; then
+		"$tool" -d srnic0 -D 300 -s 65536 -q 2 -F -p $port "$@" "$PEER_IP" >/tmp/said.1 2>&1 &
+		pid[1]=$!
 	fi
+	ok "$what: traffic" wait_for 60 received $((before + 200)) || diag "$(cat /tmp/said.*)"
 }
-# over WHAT PID HOST
-over()
-{
-	local start
 
-	start=$(date +%s)
-	if ends "$2" "$3" >/tmp/over 2>&1; then
-		pass "$1: the program on $3 ends with an error"
+# error I: program I ends by itself, soon, and in an error
+error()
+{
+	local status=0
+
+	wait_for 30 eval "! kill -0 ${pid[$1]} 2>/dev/null" || { echo "still runs"; return 1; }
+	wait "${pid[$1]}" || status=$?
+	pid=()
+	if [ $status -gt 0 ] && [ $status -lt 124 ]; then
+		pass "$what: the other program ends with an error"
 	else
-		fail "$1: the program on $3 ends with an error"
+		fail "$what: the other program ends with an error"
 	fi
-	diag "$(cat /tmp/over) ($(($(date +%s) - start)) s)"
-	finish
-	ok "$1: all works again" renew
+	diag "status $status: $(tail -n 3 "/tmp/said.$1")"
+	pkill -9 '^ib_'
+	on_b "pkill -9 '^ib_'"
+	wait "${pid[@]}" 2>/dev/null
+	again
 }
 
-# the card is pulled, and put in again
-unplug()
+end_kill_server()
 {
-	local bdf
-
-	bdf=$(basename "$(dirname "$(readlink -f /sys/class/net/eth0/device)")")
-	timeout "$1" sh -c "echo 1 >/sys/bus/pci/devices/$bdf/remove" &&
-		! [ -e /sys/class/infiniband/srnic0 ] && ! [ -e /sys/class/net/eth0 ]
-}
-replug()
-{
-	echo 1 >/sys/bus/pci/rescan
-	wait_for 20 test -e /sys/class/net/eth0 || return
-	echo 0 >/proc/sys/net/ipv6/conf/eth0/accept_dad
-	ip link set eth0 mtu 4200 up
-	ip addr add "$MY_IP/24" dev eth0
-	ip addr add "$MY_IP6/64" dev eth0 nodad
-}
-kill_server()
-{
-	what="kill -9 of the server"
-	begin "$what" ib_send_bw
+	perftest "kill -9 of the server" ib_send_bw
 	on_b "pkill -9 ib_send_bw"
-	over "$what" "$ta" a
+	error 1
 }
 
-kill_client_bar()
+end_kill_client()
 {
-	what="kill -9 of the client, its memory in a BAR"
-	begin "$what" ib_read_bw --mmap="$mem"
-	pkill -9 ib_read_bw
-	wait "$ta" 2>/dev/null
-	ok "$what: the BAR is free" wait_for 10 full
-	over "$what" "$tb" b
+	perftest "kill -9 of the client, its memory in a BAR" ib_read_bw --mmap="$bar"
+	slay 1
+	ok "$what: the BAR is free" wait_for 10 bar_free
+	error 2
 }
 
-rmmod_server()
+end_link_server()
 {
-	what="rmmod at the server"
-	begin "$what" ib_write_bw
-	ok "$what" on_b timeout $((20 * slow)) rmmod srnic
-	over "$what" "$ta" a
+	perftest "link del at the server" ib_read_bw
+	ok "$what" on_b timeout 20 rdma link del srnic0
+	error 1
 }
 
-rmmod_server_bar()
+### with a program that says what ended it
+
+end_link_client()
 {
-	what="rmmod at the server, of READs from a BAR"
-	begin "$what" ib_read_bw --mmap="$mem"
-	ok "$what" on_b timeout $((20 * slow)) rmmod srnic
-	over "$what" "$ta" a
+	begin "link del at the client" write
+	ok "$what" timeout 20 rdma link del srnic0
+	over "$fatal" peer
+	again
 }
 
-rmmod_client()
+end_module_server()
 {
-	what="rmmod at the client"
-	begin "$what" ib_send_bw
-	ok "$what" timeout $((20 * slow)) rmmod srnic
-	# it polls a ring that is its own by now
-	pkill -9 ib_send_bw
-	finish
-	ok "$what: all works again" renew
+	begin "rmmod at the server" write -w
+	ok "$what" on_b timeout 20 rmmod srnic
+	over "$retry" "$fatal"
+	again
 }
 
-link_client()
+end_module_server_bar()
 {
-	what="link del at the client"
-	begin "$what" ib_write_bw
-	ok "$what" timeout $((20 * slow)) rdma link del srnic0
-	pkill -9 ib_write_bw
-	over "$what" "$tb" b
+	begin "rmmod at the server, of READs from a BAR" read -w -m "$bar"
+	ok "$what" on_b timeout 20 rmmod srnic
+	over "$retry" "$fatal"
+	ok "$what: the BAR is free" on_b "bar_pool=$bar_pool; $(declare -f bar_free); wait_for 10 bar_free"
+	again
 }
 
-link_server()
+end_module_client()
 {
-	what="link del at the server"
-	begin "$what" ib_read_bw
-	ok "$what" on_b timeout $((20 * slow)) rdma link del srnic0
-	over "$what" "$ta" a
+	begin "rmmod at the client" send -b
+	ok "$what" timeout 20 rmmod srnic
+	over "$fatal" "$retry"
+	again
 }
 
-netdev_server()
+end_netdev_server()
 {
-	what="netdev removal at the server"
-	begin "$what" ib_write_bw
-	ok "$what" on_b "$(declare -f unplug); unplug $((20 * slow))"
-	# its TCP connection is gone as well: what ends it is the QP
-	over_status=0
-	ends "$ta" a >/tmp/over 2>&1 || over_status=$?
-	is "$what: the program on a ends with an error" $over_status 0
-	diag "$(cat /tmp/over)"
-	on_b "pkill -9 ^ib_; $(declare -f replug); replug"
-	finish
-	ok "$what: all works again" renew
+	begin "the server's NIC is pulled" write -w
+	ok "$what" on_b "$(declare -f nic_bdf unplug); unplug 20 srnic0"
+	over "$retry" "$fatal"
+	ok "$what: it comes again" on_b "$(declare -f addresses replug); replug"
+	again
 }
 
-netdev_client()
+end_netdev_client()
 {
-	what="netdev removal at the client"
-	begin "$what" ib_read_bw
-	ok "$what" unplug $((20 * slow))
-	finish
-	replug
-	ok "$what: all works again" renew
+	begin "the client's NIC is pulled" read -b
+	ok "$what" unplug 20 srnic0
+	over "$fatal|$retry" "$retry"
+	ok "$what: it comes again" replug
+	again
 }
 
-namespace_server()
+end_namespace_server()
 {
-	what="namespace exit at the server"
-	if on_b "ip netns add n && ip link add link eth0 name mv0 netns n type macvlan mode bridge"; then
-		on_b "ip -n n link set lo up; ip -n n link set mv0 up; ip -n n addr add 10.77.0.12/24 dev mv0"
-		ok "$what: a link in it" on_b "ip netns exec n rdma link add srnic1 type srnic netdev mv0 &&
-			wait_for 20 gid_index srnic1 10.77.0.12"
-		dev_b=srnic1 ip_b=10.77.0.12 in_b="ip netns exec n"
-		begin "$what" ib_write_bw
-		on_b "ip netns del n; pkill -9 ib_write_bw"
-		ok "$what: the link is gone" on_b "wait_for 20 eval '! [ -e /sys/class/infiniband/srnic1 ]'"
-		unset dev_b ip_b in_b
-		over "$what" "$ta" a
-	else
-		skip "$what" "no macvlan"
+	if ! on_b "ip netns add n && ip link add link eth0 name mv0 netns n type macvlan mode bridge"; then
+		skip "namespace exit at the server" "no macvlan"
+		return
 	fi
+	on_b "ip -n n link set mv0 up; ip -n n addr add 10.77.0.12/24 dev mv0
+		ip netns exec n rdma link add srnic1 type srnic netdev mv0
+		wait_for 20 gid_index srnic1 10.77.0.12" >/dev/null
+	server_dev=srnic1 server_ip=10.77.0.12
+	begin "namespace exit at the server" write -w
+	ok "$what" on_b "ip netns del n; wait_for 20 eval '! [ -e /sys/class/infiniband/srnic1 ]'"
+	over "$retry" "$fatal"
+	server_dev=srnic0 server_ip=$PEER_IP
+	again
 }
 
-all="kill_server kill_client_bar rmmod_server rmmod_server_bar rmmod_client
-	link_client link_server netdev_server netdev_client namespace_server"
+end_namespace_client()
+{
+	rdma link del srnic0
+	ip netns add n
+	ip link set eth0 netns n
+	addresses -n n
+	ns_add n srnic1 eth0
+	gid "$MY_IP" srnic1
+	client_dev=srnic1
+	begin "namespace exit at the client, with the NIC in it" send -b
+	ip netns del n
+	ok "$what: the link is gone" gone srnic1
+	ok "$what: the NIC is back" wait_for 20 test -e /sys/class/net/eth0
+	over "$fatal|$retry" "$retry"
+	client_dev=srnic0
+	addresses
+	again
+}
 
 ok "both hosts are up" renew
-for i in ${CASES:-$all}; do
-	"$i"
+for i in ${CASES:-kill_server kill_client link_server link_client module_server
+		module_server_bar module_client netdev_server netdev_client
+		namespace_server namespace_client}; do
+	"end_$i"
 done
-
-### nothing stays
-
+ok "all works again" speed 1 ib_write_bw -n 5
 ok "all modules unload" both "rdma link del srnic0; rmmod srnic && rmmod p2pmem_bar && rmmod p2pmem"
-scan()
-{
-	# what is young isn't reported yet
-	sleep 6
-	echo scan >/sys/kernel/debug/kmemleak
-	sleep 2
-	echo scan >/sys/kernel/debug/kmemleak
-	! grep -E -A 20 'srnic|p2pmem' /sys/kernel/debug/kmemleak
-}
-if [ -n "$KERNEL_DEBUG" ] && [ -e /sys/kernel/debug/kmemleak ]; then
-	ok "no memory is lost" scan
-	ok "no memory is lost on b" on_b "$(declare -f scan); scan"
-fi
 done_testing

@@ -76,11 +76,11 @@ bg() { "$@" & }
 
 wait_for()
 {
-	local end=$(($(date +%s) + $1))
+	local end=$((EPOCHSECONDS + $1))
 
 	shift
 	until "$@"; do
-		[ "$(date +%s)" -lt $end ] || return 1
+		[ $EPOCHSECONDS -lt $end ] || return 1
 		sleep 0.1
 	done
 }
