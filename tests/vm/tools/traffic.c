@@ -282,6 +282,7 @@ static void swap(void *out, void *in, size_t size)
 
 static void connect_qp(int i)
 {
+	time_t end = time(NULL) + BEGIN;
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = ACCESS,
 		.path_mtu = port.active_mtu, .dest_qp_num = theirs.qpn[i],
@@ -299,9 +300,16 @@ static void connect_qp(int i)
 			  IBV_QP_PORT | IBV_QP_ACCESS_FLAGS))
 		die("INIT");
 	attr.qp_state = IBV_QPS_RTR;
-	if (ibv_modify_qp(qp[i], &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-			  IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-			  IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER))
+	/* The kernel looks for the neighbour for a second only; one whose link
+	 * has just come up may be deaf for longer.
+	 */
+	do {
+		errno = ibv_modify_qp(qp[i], &attr, IBV_QP_STATE | IBV_QP_AV |
+				      IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+				      IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+				      IBV_QP_MIN_RNR_TIMER);
+	} while (errno == ETIMEDOUT && time(NULL) <= end);
+	if (errno)
 		die("RTR");
 	attr.qp_state = IBV_QPS_RTS;
 	if (ibv_modify_qp(qp[i], &attr, IBV_QP_STATE | IBV_QP_SQ_PSN |
