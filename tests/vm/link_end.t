@@ -31,8 +31,6 @@ ns_traffic()
 ok "two namespaces" pair
 ok "a link in each" eval "ns_add n1 s1 v1 && ns_add n2 s2 v2"
 ok "with sockets of their own" eval '[ "$(ip netns exec n1 ss -Hulna | grep -c :4791)" = 2 ] && no_lines'
-gid fd60::1 s1
-gid fd60::2 s2
 ok "traffic between them, IPv4" ns_traffic 10.60.0.
 ok "traffic between them, IPv6" ns_traffic fd60::
 # ns_rping IP: from n1 to IP in n2, through the connection manager
@@ -54,7 +52,6 @@ if modprobe 8021q && ip -n n1 link add v1.5 link v1 type vlan id 5 2>/dev/null; 
 	for i in 1 2; do
 		ip -n n$i addr add 10.65.0.$i/24 dev v$i.5
 		ip -n n$i link set v$i.5 up
-		gid 10.65.0.$i s$i
 	done
 	ok "traffic on a VLAN" ns_traffic 10.65.0.
 else

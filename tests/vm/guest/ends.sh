@@ -30,8 +30,7 @@ side()
 		addr replace ${ip[i]}/24 dev m$i
 		link set m$i up
 	EOT
-	exists "s$i" || ns_add "n$i" "s$i" "m$i" || return
-	gid "${ip[i]}" "s$i"
+	exists "s$i" || ns_add "n$i" "s$i" "m$i"
 }
 
 # pair: v1 in n1 and v2 in n2, a veth; ns_del: their end
@@ -57,7 +56,7 @@ ns_del() { printf 'netns del n%d\n' 1 2 | ip -force -batch -; }
 
 both_pairs()
 {
-	pair && ns_add n1 s1 v1 && ns_add n2 s2 v2 && gid fd60::1 s1 && gid fd60::2 s2
+	pair && ns_add n1 s1 v1 && ns_add n2 s2 v2
 }
 
 both_sides() { side 1 && side 2; }
@@ -273,7 +272,6 @@ end_namespace_nic()
 	ip link set eth0 netns n3
 	addresses -n n3
 	ns_add n3 s3 eth0
-	gid "$MY_IP" s3
 	nic s3
 	idle=1 begin "namespace exit with a NIC in it" write -b
 	ip netns del n3
@@ -302,14 +300,12 @@ end_nic_pulled()
 {
 	addresses
 	add s3 eth0
-	gid "$MY_IP" s3
 	nic s3
 	idle=1 begin "a NIC is pulled" read -b
 	ok "$what" unplug 60 s3
 	over "$fatal|$retry" "$fatal|$retry"
 	ok "$what: it comes again" replug
 	add s3 eth0
-	gid "$MY_IP" s3
 	idle=1 begin "link del of both sides at once" write -b
 	ok "$what" timeout 60 rdma link del s3
 	over "$fatal|$retry" "$fatal|$retry"
@@ -324,7 +320,6 @@ end_exclusive()
 	ip netns add n3
 	addresses
 	add s3 eth0
-	gid "$MY_IP" s3
 	nic s3
 	idle=1 begin "the device moves to another RDMA namespace" atomic -b
 	ok "$what" timeout 60 rdma dev set s3 netns n3

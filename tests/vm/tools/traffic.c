@@ -5,7 +5,7 @@
  *
  *   traffic [OPTION]... DEV IP MEET OP
  *
- * IP: of the GID to use. MEET: where the two ends find each other, a path of a
+ * IP: of the GID to use, waited for. MEET: where the two ends find each other, a path of a
  * unix socket (it joins network namespaces) or ADDRESS:PORT. OP: what is sent:
  * write, read, send, atomic; or idle: one of everything, no peer.
  *
@@ -119,9 +119,19 @@ static void open_device(const char *name)
 		die("fcntl");
 }
 
-static void find_gid(const char *ip)
+static bool is_gid(int i, const union ibv_gid *want)
 {
 	struct ibv_gid_entry entry;
+
+	return !ibv_query_gid_ex(ctx, 1, i, &entry, 0) &&
+	       entry.gid_type == IBV_GID_TYPE_ROCE_V2 &&
+	       !memcmp(&entry.gid, want, sizeof(*want));
+}
+
+/* Of a new link or address it comes a little later. */
+static void find_gid(const char *ip)
+{
+	time_t end = time(NULL) + BEGIN;
 	union ibv_gid want = {};
 	int i;
 
@@ -129,15 +139,16 @@ static void find_gid(const char *ip)
 		memset(want.raw + 10, 0xff, 2);
 	else if (inet_pton(AF_INET6, ip, want.raw) != 1)
 		die("%s is no address", ip);
-	for (i = 0; i < port.gid_tbl_len; i++) {
-		if (ibv_query_gid_ex(ctx, 1, i, &entry, 0) ||
-		    entry.gid_type != IBV_GID_TYPE_ROCE_V2 ||
-		    memcmp(&entry.gid, &want, sizeof(want)))
-			continue;
-		gid_index = i;
-		mine.gid = want;
-		return;
-	}
+	mine.gid = want;
+	do {
+		for (i = 0; i < port.gid_tbl_len; i++) {
+			if (is_gid(i, &want)) {
+				gid_index = i;
+				return;
+			}
+		}
+		usleep(20000);
+	} while (time(NULL) <= end);
 	errno = ENOENT;
 	die("no GID for %s", ip);
 }
@@ -271,6 +282,7 @@ static void swap(void *out, void *in, size_t size)
 
 static void connect_qp(int i)
 {
+	time_t end = time(NULL) + BEGIN;
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = ACCESS,
 		.path_mtu = port.active_mtu, .dest_qp_num = theirs.qpn[i],
@@ -288,9 +300,16 @@ static void connect_qp(int i)
 			  IBV_QP_PORT | IBV_QP_ACCESS_FLAGS))
 		die("INIT");
 	attr.qp_state = IBV_QPS_RTR;
-	if (ibv_modify_qp(qp[i], &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-			  IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-			  IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER))
+	/* The kernel looks for the neighbour for a second only; one whose link
+	 * has just come up may be deaf for longer.
+	 */
+	do {
+		errno = ibv_modify_qp(qp[i], &attr, IBV_QP_STATE | IBV_QP_AV |
+				      IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+				      IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+				      IBV_QP_MIN_RNR_TIMER);
+	} while (errno == ETIMEDOUT && time(NULL) <= end);
+	if (errno)
 		die("RTR");
 	attr.qp_state = IBV_QPS_RTS;
 	if (ibv_modify_qp(qp[i], &attr, IBV_QP_STATE | IBV_QP_SQ_PSN |
