@@ -21,8 +21,10 @@ speed()
 	awk -v want="$rows" -v tool="$1" '
 		$1 ~ /^[0-9]+$/ && $2 ~ /^[0-9]+$/ && NF >= 5 {
 			rows++
-			# few large messages: their rate is shown as 0
-			if ((tool ~ /_lat$/ ? $5 : $4 + $5) + 0 <= 0) bad++
+			# few large messages: their rate is shown as 0. "inf": perftest
+			# has measured the CPU clock in vain, on a vCPU that stood still
+			value = tool ~ /_lat$/ ? $5 : $4 + $5
+			if (value + 0 <= 0 && $5 != "inf") bad++
 		}
 		END {
 			if (rows == want && !bad) exit 0
