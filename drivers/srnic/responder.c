@@ -232,8 +232,11 @@ static enum verdict do_write(struct srnic_qp *qp, const struct srnic_pkt *pkt)
 
 static struct srnic_res *new_resource(struct srnic_rq *rq, u8 kind, u32 npsn)
 {
-	struct srnic_res *res = &rq->res[rq->res_next++ % rq->max_rd];
+	/* max_rd may have become less */
+	u32 slot = rq->res_next % rq->max_rd;
+	struct srnic_res *res = &rq->res[slot];
 
+	rq->res_next = (slot + 1) % rq->max_rd;
 	*res = (struct srnic_res) {
 		.kind = kind,
 		.first_psn = rq->epsn,
@@ -327,12 +330,14 @@ static enum verdict execute(struct srnic_qp *qp, const struct srnic_pkt *pkt)
 	}
 }
 
+/* The newest comes first: one of 2^24 PSNs ago may still be there. */
 static struct srnic_res *find_resource(struct srnic_rq *rq, u8 kind, u32 psn)
 {
 	u32 i;
 
-	for (i = 0; i < rq->max_rd; i++) {
-		struct srnic_res *res = &rq->res[i];
+	for (i = 1; i <= rq->max_rd; i++) {
+		u32 slot = (rq->res_next + rq->max_rd - i) % rq->max_rd;
+		struct srnic_res *res = &rq->res[slot];
 
 		if (res->kind == kind &&
 		    srnic_psn_diff(psn, res->first_psn) >= 0 &&

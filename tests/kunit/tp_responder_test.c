@@ -349,6 +349,31 @@ static void res_atomic_again(struct kunit *test)
 	tp_expect_dead(t, IB_EVENT_QP_REQ_ERR);
 }
 
+/* PSNs come again after 2^24: what was remembered for one long ago isn't meant. */
+static void res_atomic_of_old(struct kunit *test)
+{
+	struct tp_conf conf = { .max_rd = 3 };
+	struct tp_pair *t = test->priv;
+	u64 *word;
+	u32 i;
+
+	tp_connect(t, &conf);
+	word = (u64 *)(t->b.mem + 8);
+	*word = 100;
+	/* round by round: whatever slots the old ones and the new ones have */
+	for (i = 0; i < 7; i++) {
+		fetch_add(t, 0, 8, 1);
+		tp_expect(t, &t->b, IB_OPCODE_RC_ATOMIC_ACKNOWLEDGE, 0);
+		KUNIT_EXPECT_EQ(test, t->b.last->pkt.orig, 100 + i);
+		fetch_add(t, 0, 8, 1);
+		tp_expect(t, &t->b, IB_OPCODE_RC_ATOMIC_ACKNOWLEDGE, 0);
+		KUNIT_EXPECT_EQ(test, t->b.last->pkt.orig, 100 + i);
+		/* 2^24 - 1 WRITEs later */
+		t->b.qp.rq.epsn = tp_psn(t, 0);
+	}
+	KUNIT_EXPECT_EQ(test, *word, 107);
+}
+
 static void res_rnr(struct kunit *test)
 {
 	struct tp_conf conf = { .min_rnr = 13 };
@@ -507,6 +532,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(res_duplicates),
 	KUNIT_CASE(res_read_again),
 	KUNIT_CASE(res_atomic_again),
+	KUNIT_CASE(res_atomic_of_old),
 	KUNIT_CASE(res_rnr),
 	KUNIT_CASE(res_blocked),
 	KUNIT_CASE(res_too_many),
