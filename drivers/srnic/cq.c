@@ -7,6 +7,9 @@
  * Notification: arming and pushing meet under cq->lock, so an event is neither
  * lost nor given twice. The handler is never called under a lock: who pushes
  * learns that it is due and calls srnic_cq_wake() when it has dropped its own.
+ *
+ * A kernel user may poll and arm in a hard interrupt: so cq->lock is taken with
+ * interrupts off, everywhere.
  */
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
@@ -77,6 +80,7 @@ int srnic_cq_resize(struct srnic_cq *cq, struct ib_ucontext *uctx, u32 depth,
 		    struct srnic_ring_info *info)
 {
 	struct srnic_ring new = {}, old;
+	unsigned long flags;
 	u32 i, used;
 	int err;
 
@@ -86,10 +90,10 @@ int srnic_cq_resize(struct srnic_cq *cq, struct ib_ucontext *uctx, u32 depth,
 	if (err)
 		return err;
 
-	spin_lock_bh(&cq->lock);
+	spin_lock_irqsave(&cq->lock, flags);
 	used = cq_used(cq);
 	if (used > new.depth || used > cq->ring.depth) {
-		spin_unlock_bh(&cq->lock);
+		spin_unlock_irqrestore(&cq->lock, flags);
 		srnic_ring_free(&new);
 		return -EINVAL;
 	}
@@ -103,7 +107,7 @@ int srnic_cq_resize(struct srnic_cq *cq, struct ib_ucontext *uctx, u32 depth,
 	old = cq->ring;
 	cq->ring = new;
 	cq->ibcq.cqe = new.depth;
-	spin_unlock_bh(&cq->lock);
+	spin_unlock_irqrestore(&cq->lock, flags);
 
 	srnic_ring_free(&old);
 	return 0;
@@ -120,16 +124,17 @@ int srnic_cq_resize(struct srnic_cq *cq, struct ib_ucontext *uctx, u32 depth,
  * IB_EVENT_CQ_ERR is due with the wake-up (IBTA 11.6.3.2). The caller sees by
  * srnic_cq_has_lost() that its QP can't report any more.
  *
- * Context: any but hard interrupts; the QP's lock held.
+ * Context: softirq or process context; the QP's lock held.
  * Return: whether srnic_cq_wake() must be called, without locks.
  */
 bool srnic_cq_push(struct srnic_cq *cq, const struct srnic_cqe *cqe,
 		   struct ib_qp *qp, bool solicited)
 {
 	struct srnic_cqe *slot;
+	unsigned long flags;
 	bool wake = false;
 
-	spin_lock_bh(&cq->lock);
+	spin_lock_irqsave(&cq->lock, flags);
 	if (cq->overrun) {
 		/* lost, as all since the first that found no room */
 	} else if (cq_used(cq) >= cq->ring.depth) {
@@ -154,19 +159,20 @@ bool srnic_cq_push(struct srnic_cq *cq, const struct srnic_cqe *cqe,
 			wake = true;
 		}
 	}
-	spin_unlock_bh(&cq->lock);
+	spin_unlock_irqrestore(&cq->lock, flags);
 	return wake;
 }
 
 /* The first to ask is to tell of the overrun. */
 static bool take_error(struct srnic_cq *cq)
 {
+	unsigned long flags;
 	bool due;
 
-	spin_lock_bh(&cq->lock);
+	spin_lock_irqsave(&cq->lock, flags);
 	due = cq->error_due;
 	WRITE_ONCE(cq->error_due, false);
-	spin_unlock_bh(&cq->lock);
+	spin_unlock_irqrestore(&cq->lock, flags);
 	return due;
 }
 
@@ -226,6 +232,7 @@ static void cqe_to_wc(const struct kernel_cqe *k, struct ib_wc *wc)
  * @n: how many at most
  * @wc: filled
  *
+ * Context: any.
  * Return: how many there were, or -EINVAL for a program's CQ.
  */
 int srnic_cq_poll(struct srnic_cq *cq, int n, struct ib_wc *wc)
@@ -257,11 +264,12 @@ static struct kernel_cqe *kernel_cqe_at(struct srnic_cq *cq, u32 idx)
  */
 void srnic_cq_clean(struct srnic_cq *cq, const struct ib_qp *qp)
 {
+	unsigned long flags;
 	u32 from, to;
 
 	if (cq->user)
 		return;
-	spin_lock_bh(&cq->lock);
+	spin_lock_irqsave(&cq->lock, flags);
 	for (from = to = cq->ring.idx; from != cq->cons; ) {
 		const struct kernel_cqe *k = kernel_cqe_at(cq, --from);
 
@@ -269,7 +277,7 @@ void srnic_cq_clean(struct srnic_cq *cq, const struct ib_qp *qp)
 			*kernel_cqe_at(cq, --to) = *k;
 	}
 	cq->cons = to;
-	spin_unlock_bh(&cq->lock);
+	spin_unlock_irqrestore(&cq->lock, flags);
 }
 
 /**
@@ -277,6 +285,7 @@ void srnic_cq_clean(struct srnic_cq *cq, const struct ib_qp *qp)
  * @cq: CQ
  * @flags: for which completions, and whether to tell of missed ones
  *
+ * Context: any.
  * Return: 1 when IB_CQ_REPORT_MISSED_EVENTS is set and completions wait,
  * otherwise 0.
  */

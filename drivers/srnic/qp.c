@@ -343,6 +343,7 @@ static void kick_send(struct srnic_qp *qp)
  * @wr: requests of a kernel user; of a program: NULL, its ring holds them
  * @bad: the request that wasn't taken
  *
+ * Context: any, a hard interrupt as well.
  * Return: 0, -EINVAL in a state or for a request that makes no sense, -ENOMEM
  * when the queue is full.
  */
@@ -356,13 +357,13 @@ int srnic_qp_post_send(struct srnic_qp *qp, const struct ib_send_wr *wr,
 		kick_send(qp);
 		return 0;
 	}
-	spin_lock_irqsave(&qp->sq.lock, flags);
+	spin_lock_irqsave(&qp->sq.post_lock, flags);
 	for (; wr; wr = wr->next) {
-		err = qp->state < IB_QPS_RTS ? -EINVAL : srnic_sq_post(qp, wr);
+		err = READ_ONCE(qp->state) < IB_QPS_RTS ? -EINVAL : srnic_sq_post(qp, wr);
 		if (err)
 			break;
 	}
-	spin_unlock_irqrestore(&qp->sq.lock, flags);
+	spin_unlock_irqrestore(&qp->sq.post_lock, flags);
 	if (err && bad)
 		*bad = wr;
 	kick_send(qp);
@@ -375,6 +376,7 @@ int srnic_qp_post_send(struct srnic_qp *qp, const struct ib_send_wr *wr,
  * @wr: requests of a kernel user; of a program: NULL, its ring holds them
  * @bad: the request that wasn't taken
  *
+ * Context: any, a hard interrupt as well.
  * Return: as srnic_qp_post_send().
  */
 int srnic_qp_post_recv(struct srnic_qp *qp, const struct ib_recv_wr *wr,
@@ -384,14 +386,14 @@ int srnic_qp_post_recv(struct srnic_qp *qp, const struct ib_recv_wr *wr,
 	int err = 0;
 
 	if (!qp->user) {
-		spin_lock_irqsave(&qp->rq.lock, flags);
+		spin_lock_irqsave(&qp->rq.post_lock, flags);
 		for (; wr; wr = wr->next) {
-			err = qp->state == IB_QPS_RESET ? -EINVAL :
-							  srnic_rq_post(qp, wr);
+			err = READ_ONCE(qp->state) == IB_QPS_RESET ?
+				      -EINVAL : srnic_rq_post(qp, wr);
 			if (err)
 				break;
 		}
-		spin_unlock_irqrestore(&qp->rq.lock, flags);
+		spin_unlock_irqrestore(&qp->rq.post_lock, flags);
 		if (err && bad)
 			*bad = wr;
 	}

@@ -5,11 +5,13 @@
  * The send half (struct srnic_sq) is the requester: it sends requests and
  * takes their responses. The receive half (struct srnic_rq) is the responder:
  * it takes requests and sends responses. They share nothing that changes while
- * packets flow, so each has one lock and neither is ever taken under the other.
+ * packets flow, so each has one lock. Only a change of the QP's state takes both.
  *
- * Lock order: qp->modify (mutex), then sq.lock or rq.lock, then (as a leaf) the
- * lock of an SRQ or a CQ. The network's transmit path runs under sq.lock or
- * rq.lock. Completion and event handlers run under none of them: what has to be
+ * Lock order: qp->modify (mutex), sq.lock, rq.lock, then as leaves the post_lock
+ * of either half and the lock of a CQ. The leaves are taken with interrupts off:
+ * a kernel user may post, poll and arm in a hard interrupt. The network's
+ * transmit path runs under sq.lock or rq.lock, which need bottom halves off and
+ * are never taken in a hard interrupt. Completion and event handlers run under none of them: what has to be
  * called is noted (sq.wake, rq.wake, qp->events) and called after unlocking.
  *
  * A QP leaves the state RTS for ERR from either half: qp->state is written by
@@ -83,12 +85,15 @@ struct srnic_swqe {
 /**
  * struct srnic_sq - the requester
  *
- * WQEs cons..prod live in @wqes: [cons, next) are sent, or partly, and not
- * completed; @next is being sent, at PSN @psn; the rest waits. PSNs: @una is
+ * WQEs cons..posted live in @wqes: [cons, next) are sent, or partly, and not
+ * completed; @next is being sent, at PSN @psn; the rest waits, from @prod on
+ * without being known to the requester. PSNs: @una is
  * the oldest that the peer hasn't acknowledged, @max_psn the first never used.
  * A retry moves @next and @psn back, nothing else.
  *
- * @lock: protects all of this structure, and the QP's av for the requester
+ * @lock: protects all of this structure but @posted, and the QP's av for the
+ *	requester
+ * @post_lock: of a kernel user's QP: protects @posted and the WQEs behind it
  * @wake: call srnic_cq_wake() after unlocking
  * @all_signaled: every WQE has a completion
  * @waiting: for @wait: RNR, or the netdev's full queue
@@ -96,6 +101,7 @@ struct srnic_swqe {
  * @implied_nak: for the gap at @una a retry has been made
  * @probed: for the stall at @next an acknowledge has been asked for
  * @draining: SQD: tell when drained
+ * @posted: WQEs written, in all
  * @prod: WQEs accepted, in all
  * @next: the WQE being sent
  * @cons: the oldest WQE not completed
@@ -133,8 +139,10 @@ struct srnic_swqe {
  * @max_inline: bytes of a WQE
  */
 struct srnic_sq {
-	/* protects all of this structure, and qp->av for the requester */
+	/* protects all but 'posted', and qp->av for the requester */
 	spinlock_t lock;
+	spinlock_t post_lock;	/* protects 'posted' and the WQEs behind it */
+	u32 posted;
 	bool wake;
 	bool all_signaled;
 	bool waiting;
@@ -248,7 +256,9 @@ struct srnic_recv {
  * results of atomics, waits in @jobs in PSN order; an ACK or NAK leaves when
  * no job is before it.
  *
- * @lock: protects all of this structure, and the QP's av for the responder
+ * @lock: protects all of this structure but what is posted, and the QP's av for
+ *	the responder
+ * @post_lock: of a kernel user's QP: protects the producer's side of @ring
  * @wake: call srnic_cq_wake() after unlocking
  * @waiting: for @wait: the netdev's queue was full
  * @nak_sent: for the gap at @epsn
@@ -279,8 +289,9 @@ struct srnic_recv {
  * @max_sge: of a receive
  */
 struct srnic_rq {
-	/* protects all of this structure, and qp->av for the responder */
+	/* protects all but what is posted, and qp->av for the responder */
 	spinlock_t lock;
+	spinlock_t post_lock;	/* protects the producer's side of 'ring' */
 	bool wake;
 	bool waiting;
 	bool nak_sent;

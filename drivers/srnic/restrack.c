@@ -70,13 +70,14 @@ int srnic_fill_res_mr_entry(struct sk_buff *msg, struct ib_mr *ibmr)
 int srnic_fill_res_cq_entry(struct sk_buff *msg, struct ib_cq *ibcq)
 {
 	struct srnic_cq *cq = to_srnic_cq(ibcq);
+	unsigned long flags;
 	struct detail d[3];
 
-	spin_lock_bh(&cq->lock);
+	spin_lock_irqsave(&cq->lock, flags);
 	d[0] = (struct detail){ "prod", cq->ring.idx };
 	d[1] = (struct detail){ "armed", cq->notify };
 	d[2] = (struct detail){ "overrun", cq->overrun };
-	spin_unlock_bh(&cq->lock);
+	spin_unlock_irqrestore(&cq->lock, flags);
 	return put_details(msg, d, ARRAY_SIZE(d), NULL, NULL);
 }
 

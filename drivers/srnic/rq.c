@@ -3,7 +3,8 @@
  * The receive queue: a ring that a program (or, by srnic_rq_post(), a kernel
  * user) fills without our help. The responder takes one receive at a time, as a
  * private copy, when a message needs it. Its place in the ring is free again
- * when it is completed.
+ * when it is completed. srnic_rq_post() may be called in a hard interrupt: it
+ * doesn't take rq.lock, under which packets are sent, but rq.post_lock.
  */
 #include "rq.h"
 
@@ -36,6 +37,7 @@ int srnic_rq_create(struct srnic_qp *qp, struct ib_qp_cap *cap,
 	cap->max_recv_sge = max(cap->max_recv_sge, 1U);
 
 	spin_lock_init(&rq->lock);
+	spin_lock_init(&rq->post_lock);
 	rq->max_sge = cap->max_recv_sge;
 	rq->res = kcalloc(SRNIC_MAX_RD_ATOMIC, sizeof(*rq->res),
 			  GFP_KERNEL_ACCOUNT);
@@ -76,6 +78,7 @@ void srnic_rq_destroy(struct srnic_qp *qp)
 void srnic_rq_reset(struct srnic_qp *qp)
 {
 	struct srnic_rq *rq = &qp->rq;
+	unsigned long flags;
 
 	lockdep_assert_held(&rq->lock);
 	rq->waiting = false;
@@ -91,10 +94,13 @@ void srnic_rq_reset(struct srnic_qp *qp)
 	memset(rq->res, 0, SRNIC_MAX_RD_ATOMIC * sizeof(*rq->res));
 	rq->job_head = 0;
 	rq->job_tail = 0;
+	/* who posts sees the state under this lock */
+	spin_lock_irqsave(&rq->post_lock, flags);
 	rq->ring.idx = 0;
 	rq->ring.hdr->prod = 0;
 	rq->ring.hdr->cons = 0;
 	rq->ring.hdr->flags = 0;
+	spin_unlock_irqrestore(&rq->post_lock, flags);
 }
 
 /**
@@ -113,9 +119,10 @@ void srnic_rq_unlock(struct srnic_qp *qp) __releases(&qp->rq.lock)
 
 /**
  * srnic_rq_post() - append a kernel user's receive
- * @qp: QP, rq.lock held
+ * @qp: QP, rq.post_lock held
  * @wr: the request
  *
+ * Context: any.
  * Return: 0, -ENOMEM when the queue is full, -EINVAL.
  */
 int srnic_rq_post(struct srnic_qp *qp, const struct ib_recv_wr *wr)
@@ -124,10 +131,11 @@ int srnic_rq_post(struct srnic_qp *qp, const struct ib_recv_wr *wr)
 	u32 prod = ring->hdr->prod;	/* this ring is shared with nobody */
 	struct srnic_recv_wqe *w = srnic_ring_at(ring, prod);
 
-	lockdep_assert_held(&qp->rq.lock);
+	lockdep_assert_held(&qp->rq.post_lock);
 	if (wr->num_sge < 0 || wr->num_sge > qp->rq.max_sge)
 		return -EINVAL;
-	if (prod - ring->hdr->cons >= ring->depth)
+	/* pairs with srnic_ring_done(): read before it is free */
+	if (prod - smp_load_acquire(&ring->hdr->cons) >= ring->depth)
 		return -ENOMEM;
 	w->wr_id = wr->wr_id;
 	w->num_sge = wr->num_sge;

@@ -17,8 +17,10 @@ static inline void srnic_rq_lock(struct srnic_qp *qp)
 
 void srnic_rq_unlock(struct srnic_qp *qp) __releases(&qp->rq.lock);
 
-/* All below: rq.lock held. */
+/* rq.post_lock held */
 int srnic_rq_post(struct srnic_qp *qp, const struct ib_recv_wr *wr);
+
+/* All below: rq.lock held. */
 bool srnic_rq_take(struct srnic_qp *qp);
 /* Complete the taken receive; cqe without wr_id and qp_num. */
 void srnic_rq_complete(struct srnic_qp *qp, struct srnic_cqe *cqe,

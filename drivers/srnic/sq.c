@@ -11,7 +11,12 @@
  * when it has been copied: so no more than the depth is ever outstanding, which
  * is what the program has made its CQ for.
  *
- * Invariant: prod - next, next - cons and prod - cons lie in 0..depth.
+ * A kernel user's request is written into its struct srnic_swqe at once, by
+ * srnic_sq_post(), which may be called in a hard interrupt and so can't take
+ * sq.lock: under it packets are sent. It has a lock of its own, sq.post_lock.
+ * srnic_sq_pull() takes over from there, as it does from a program's ring.
+ *
+ * Invariant: cons <= next <= prod <= posted <= cons + depth, modulo 2^32.
  */
 #include "sq.h"
 
@@ -83,6 +88,7 @@ int srnic_sq_create(struct srnic_qp *qp, struct ib_qp_cap *cap,
 	cap->max_inline_data = room;
 
 	spin_lock_init(&sq->lock);
+	spin_lock_init(&sq->post_lock);
 	sq->depth = cap->max_send_wr;
 	sq->max_sge = cap->max_send_sge;
 	sq->max_inline = room;
@@ -122,6 +128,14 @@ static void swqe_release(struct srnic_qp *qp, struct srnic_swqe *wqe)
 	}
 }
 
+static void release_all(struct srnic_qp *qp)
+{
+	struct srnic_sq *sq = &qp->sq;
+
+	for (; sq->cons != sq->posted; sq->cons++)
+		swqe_release(qp, srnic_sq_at(sq, sq->cons));
+}
+
 /**
  * srnic_sq_destroy() - free what srnic_sq_create() made
  * @qp: QP on which nothing runs any more
@@ -130,8 +144,7 @@ void srnic_sq_destroy(struct srnic_qp *qp)
 {
 	struct srnic_sq *sq = &qp->sq;
 
-	for (; sq->cons != sq->prod; sq->cons++)
-		swqe_release(qp, srnic_sq_at(sq, sq->cons));
+	release_all(qp);
 	srnic_ring_free(&sq->ring);
 	kfree(sq->rd_end);
 	kvfree(sq->wqes);
@@ -144,13 +157,17 @@ void srnic_sq_destroy(struct srnic_qp *qp)
 void srnic_sq_reset(struct srnic_qp *qp)
 {
 	struct srnic_sq *sq = &qp->sq;
+	unsigned long flags;
 
 	lockdep_assert_held(&sq->lock);
-	for (; sq->cons != sq->prod; sq->cons++)
-		swqe_release(qp, srnic_sq_at(sq, sq->cons));
+	/* who posts sees the state under this lock */
+	spin_lock_irqsave(&sq->post_lock, flags);
+	release_all(qp);
+	sq->posted = 0;
 	sq->prod = 0;
 	sq->next = 0;
 	sq->cons = 0;
+	spin_unlock_irqrestore(&sq->post_lock, flags);
 	sq->rd_head = 0;
 	sq->rd_tail = 0;
 	sq->cwnd = SRNIC_SQ_START;
@@ -257,6 +274,7 @@ static void swqe_from_user(struct srnic_qp *qp, struct srnic_swqe *wqe,
 	bool fits;
 
 	memcpy(&c, u, SRNIC_SEND_WQE_HDR_SIZE);
+	barrier();	/* from here on the copy counts, whatever the program does */
 	memset(wqe, 0, sizeof(*wqe));
 	wqe->wr_id = c.wr_id;
 	wqe->opcode = min_t(u32, c.opcode, U8_MAX);
@@ -296,8 +314,18 @@ static void swqe_from_user(struct srnic_qp *qp, struct srnic_swqe *wqe,
 	wqe->status = fits ? swqe_check(qp, wqe) : IB_WC_LOC_QP_OP_ERR;
 }
 
+static u32 pull_posted(struct srnic_sq *sq)
+{
+	/* pairs with srnic_sq_post(): the WQE before the index */
+	u32 n = smp_load_acquire(&sq->posted) - sq->prod;
+
+	sq->prod += n;
+	return n;
+}
+
 /**
- * srnic_sq_pull() - take what a program has put into its ring
+ * srnic_sq_pull() - take what a program has put into its ring, or a kernel user
+ * has posted
  * @qp: QP, sq.lock held
  *
  * Return: how many WQEs were taken; 0: there are none, or there is no room.
@@ -309,13 +337,14 @@ u32 srnic_sq_pull(struct srnic_qp *qp)
 
 	lockdep_assert_held(&sq->lock);
 	if (!sq->ring.hdr)
-		return 0;
+		return pull_posted(sq);
 	n = min3(srnic_ring_pending(&sq->ring),
 		 sq->depth - (sq->prod - sq->cons), (u32)PULL_MAX);
 	for (i = 0; i < n; i++)
 		swqe_from_user(qp, srnic_sq_at(sq, sq->prod + i),
 			       srnic_ring_at(&sq->ring, sq->ring.idx + i));
 	sq->prod += n;
+	sq->posted = sq->prod;
 	sq->ring.idx += n;
 	return n;
 }
@@ -339,9 +368,10 @@ static bool inline_from_kernel(struct srnic_sq *sq, struct srnic_swqe *wqe,
 
 /**
  * srnic_sq_post() - append a kernel user's work request
- * @qp: QP, sq.lock held
+ * @qp: QP, sq.post_lock held
  * @wr: the request
  *
+ * Context: any.
  * Return: 0, -ENOMEM when the queue is full, -EINVAL for a request that makes
  * no sense.
  */
@@ -350,13 +380,14 @@ int srnic_sq_post(struct srnic_qp *qp, const struct ib_send_wr *wr)
 	struct srnic_sq *sq = &qp->sq;
 	struct srnic_swqe *wqe;
 
-	lockdep_assert_held(&sq->lock);
-	if (sq->prod - sq->cons >= sq->depth)
+	lockdep_assert_held(&sq->post_lock);
+	/* pairs with srnic_sq_complete(): it has read the WQE */
+	if (sq->posted - smp_load_acquire(&sq->cons) >= sq->depth)
 		return -ENOMEM;
 	if (wr->num_sge < 0 || wr->num_sge > sq->max_sge)
 		return -EINVAL;
 
-	wqe = srnic_sq_at(sq, sq->prod);
+	wqe = srnic_sq_at(sq, sq->posted);
 	memset(wqe, 0, sizeof(*wqe));
 	wqe->wr_id = wr->wr_id;
 	wqe->kind = wr_kind(qp, wr->opcode);
@@ -393,7 +424,8 @@ int srnic_sq_post(struct srnic_qp *qp, const struct ib_send_wr *wr)
 		wqe->rkey = rdma_wr(wr)->rkey;
 	}
 	wqe->status = swqe_check(qp, wqe);
-	sq->prod++;
+	/* pairs with pull_posted(): the WQE before the index */
+	smp_store_release(&sq->posted, sq->posted + 1);
 	return 0;
 }
 
@@ -420,28 +452,29 @@ static u32 wc_opcode(const struct srnic_swqe *wqe)
  */
 void srnic_sq_complete(struct srnic_qp *qp, struct srnic_swqe *wqe)
 {
+	struct srnic_cq *cq = to_srnic_cq(qp->ibqp.send_cq);
 	struct srnic_sq *sq = &qp->sq;
+	struct srnic_cqe cqe = {
+		.wr_id = wqe->wr_id,
+		.status = wqe->status,
+		.opcode = wc_opcode(wqe),
+		.vendor_err = wqe->why,
+		.byte_len = wqe->length,
+		.qp_num = qp->qpn,
+	};
+	bool tell = wqe->status != IB_WC_SUCCESS || sq->all_signaled ||
+		    wqe->flags & IB_SEND_SIGNALED;
 
 	lockdep_assert_held(&sq->lock);
 	swqe_release(qp, wqe);
 	if (sq->next == sq->cons)
 		sq->next++;
-	sq->cons++;
+	/* pairs with srnic_sq_post(): from here on the WQE may be another */
+	smp_store_release(&sq->cons, sq->cons + 1);
 	/* before the completion: who sees that and posts again finds room */
 	if (sq->ring.hdr)
 		srnic_ring_done(&sq->ring, sq->prod - sq->cons);
-	if (wqe->status != IB_WC_SUCCESS || sq->all_signaled ||
-	    wqe->flags & IB_SEND_SIGNALED) {
-		struct srnic_cq *cq = to_srnic_cq(qp->ibqp.send_cq);
-		struct srnic_cqe cqe = {
-			.wr_id = wqe->wr_id,
-			.status = wqe->status,
-			.opcode = wc_opcode(wqe),
-			.vendor_err = wqe->why,
-			.byte_len = wqe->length,
-			.qp_num = qp->qpn,
-		};
-
+	if (tell) {
 		sq->wake |= srnic_cq_push(cq, &cqe, &qp->ibqp, false);
 		if (unlikely(srnic_cq_has_lost(cq)))
 			srnic_qp_lost_completion(qp);

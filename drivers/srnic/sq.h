@@ -22,9 +22,11 @@ static inline void srnic_sq_lock(struct srnic_qp *qp)
 /* Calls the completion handler when one is due. */
 void srnic_sq_unlock(struct srnic_qp *qp) __releases(&qp->sq.lock);
 
+/* sq.post_lock held */
+int srnic_sq_post(struct srnic_qp *qp, const struct ib_send_wr *wr);
+
 /* All below: sq.lock held. */
 u32 srnic_sq_pull(struct srnic_qp *qp);
-int srnic_sq_post(struct srnic_qp *qp, const struct ib_send_wr *wr);
 void srnic_sq_complete(struct srnic_qp *qp, struct srnic_swqe *wqe);
 void srnic_sq_fail(struct srnic_qp *qp, struct srnic_swqe *wqe, u8 status,
 		   u8 why);
