@@ -118,7 +118,7 @@ static struct p2pmem_hold *take(struct p2pmem_region *r, u64 offset,
 	struct p2pmem_hold *h;
 	int ret;
 
-	h = kzalloc(sizeof(*h), GFP_KERNEL);
+	h = kzalloc(sizeof(*h), GFP_KERNEL_ACCOUNT);
 	if (!h)
 		return ERR_PTR(-ENOMEM);
 

@@ -81,6 +81,21 @@ static int take_pages(struct p2pmem_region *r, unsigned long place)
 	return ret;
 }
 
+static void say_full(const struct p2pmem_region *r)
+{
+	struct p2pmem *p = r->p;
+	unsigned long available;
+
+	mutex_lock(&p->lock);
+	available = p2pmem_pool_available(&p->pool);
+	mutex_unlock(&p->lock);
+	dev_info_ratelimited(&p->dev, "%s (%d): mmap refused: %llu KiB in one piece wanted, %llu of %llu KiB are free\n",
+			     current->comm, current->pid,
+			     (u64)r->npages << (PAGE_SHIFT - 10),
+			     (u64)available << (PAGE_SHIFT - 10),
+			     (u64)p->d.size >> 10);
+}
+
 /**
  * p2pmem_region_new() - take a piece of a donation
  * @p: the donation, entered (p2pmem_enter())
@@ -99,7 +114,7 @@ struct p2pmem_region *p2pmem_region_new(struct p2pmem *p, unsigned long place,
 	struct p2pmem_region *r;
 	int ret;
 
-	r = kzalloc(sizeof(*r), GFP_KERNEL);
+	r = kzalloc(sizeof(*r), GFP_KERNEL_ACCOUNT);
 	if (!r)
 		return ERR_PTR(-ENOMEM);
 
@@ -107,6 +122,8 @@ struct p2pmem_region *p2pmem_region_new(struct p2pmem *p, unsigned long place,
 	r->npages = npages;
 	refcount_set(&r->users, 1);
 	ret = take_pages(r, place);
+	if (ret == -ENOMEM)
+		say_full(r);
 	if (ret) {
 		kfree(r);
 		return ERR_PTR(ret);

@@ -65,7 +65,7 @@ static struct srnic_mr *mr_alloc(struct srnic_mpt *mpt)
 {
 	struct srnic_mr *mr;
 
-	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
+	mr = kzalloc(sizeof(*mr), GFP_KERNEL_ACCOUNT);
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
 	mr->mpt = mpt;

@@ -54,7 +54,7 @@ struct srnic_peer *srnic_peer_get(struct device *client, unsigned long start,
 	struct srnic_peer *peer;
 	struct p2pmem_hold *hold;
 
-	peer = kzalloc(sizeof(*peer), GFP_KERNEL);
+	peer = kzalloc(sizeof(*peer), GFP_KERNEL_ACCOUNT);
 	if (!peer)
 		return ERR_PTR(-ENOMEM);
 	peer->revoke = revoke;

@@ -9,6 +9,7 @@ import mmap
 import os
 import random
 import struct
+import time
 import unittest
 
 from p2pmem_guest import (IVSHMEM, PAGE, Child, Mapping, attr, available,
@@ -135,7 +136,15 @@ class MmapTest(unittest.TestCase):
         self.assertEqual(available(self.name), self.size)
 
     def test_too_small(self):
+        # ten lines in five seconds are logged: others may have used them up
+        time.sleep(5)
+        mark = log_mark("p2pmem test: too small")
         self.refused(errno.ENOMEM, self.size + PAGE)
+        lines = log_since(mark)
+        self.assertEqual(len(lines), 1, lines)
+        kib = self.size // 1024
+        self.assertIn(f"mmap refused: {kib + 4} KiB in one piece wanted, "
+                      f"{kib} of {kib} KiB are free", lines[0])
         self.refused(errno.ENOMEM, 1 << 40)
         half = Mapping(self.fd, self.size // 2)
         self.refused(errno.ENOMEM, self.size // 2 + PAGE)
