@@ -43,7 +43,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <infiniband/verbs.h>
+#include "open_named.h"
 
 #define QPS	2
 #define DEPTH	16
@@ -104,15 +104,9 @@ static void die(const char *format, ...)
 
 static void open_device(const char *name)
 {
-	struct ibv_device **list = ibv_get_device_list(NULL);
-	int i;
-
-	for (i = 0; list && list[i]; i++)
-		if (!strcmp(ibv_get_device_name(list[i]), name))
-			ctx = ibv_open_device(list[i]);
+	ctx = open_named(name);
 	if (!ctx)
 		die("cannot open %s", name);
-	ibv_free_device_list(list);
 	if (ibv_query_port(ctx, 1, &port))
 		die("ibv_query_port");
 	if (fcntl(ctx->async_fd, F_SETFL, O_NONBLOCK))

@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <infiniband/verbs.h>
+#include "open_named.h"
 
 #define DEPTH	16
 #define SGES	4
@@ -263,15 +263,9 @@ static inline int successes(struct ibv_cq *cq, int n)
 
 static inline void open_device(const char *name)
 {
-	struct ibv_device **list = ibv_get_device_list(NULL);
-	int i;
-
-	for (i = 0; list && list[i]; i++)
-		if (!strcmp(ibv_get_device_name(list[i]), name))
-			ctx = ibv_open_device(list[i]);
+	ctx = open_named(name);
 	if (!ctx)
 		die("ibv_open_device");
-	ibv_free_device_list(list);
 	pd = ibv_alloc_pd(ctx);
 	if (!pd || posix_memalign((void **)&area, 4096, AREA))
 		die("ibv_alloc_pd");
