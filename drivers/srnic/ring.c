@@ -172,7 +172,8 @@ u32 srnic_ring_pending(const struct srnic_ring *ring)
  * @uctx: the program
  * @vma: where it wants its ring
  *
- * Return: 0, -EINVAL for an offset or a size that srnic_ring_info didn't name.
+ * Return: 0, -EPERM for code, -EINVAL for an offset or a size that
+ * srnic_ring_info didn't name.
  */
 int srnic_ring_mmap(struct ib_ucontext *uctx, struct vm_area_struct *vma)
 {
@@ -180,6 +181,9 @@ int srnic_ring_mmap(struct ib_ucontext *uctx, struct vm_area_struct *vma)
 	struct srnic_mmap *m;
 	int err;
 
+	if (vma->vm_flags & VM_EXEC)
+		return -EPERM;
+	vm_flags_clear(vma, VM_MAYEXEC);
 	entry = rdma_user_mmap_entry_get(uctx, vma);
 	if (!entry)
 		return -EINVAL;

@@ -2,7 +2,8 @@
 # vm: --hosts 1 --cpus 2 --donors bar:16M --timeout 400
 # SPDX-License-Identifier: GPL-2.0
 # Queues at their ends: full, overrun, reset, destroyed; the events of that; and
-# their memory: whose it is, and that none of a donor's is pinned by chance.
+# their memory: whose it is, and that none of a donor's is pinned by chance; and
+# a program that writes nonsense into them.
 # shellcheck source=tests/vm/lib/lib.sh
 . /srnic/tests/vm/lib/lib.sh
 rdma_up srnic || bail "no srnic link"
@@ -27,6 +28,7 @@ check()
 }
 
 check queue_check
+check ring_check
 
 cgroup=/sys/fs/cgroup/queues
 echo +memory >/sys/fs/cgroup/cgroup.subtree_control
