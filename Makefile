@@ -3,6 +3,7 @@
 
 KDIR ?= /lib/modules/$(shell uname -r)/build
 DESTDIR ?=
+PROVIDER ?= yes
 # where a distribution's libibverbs looks
 LIBDIR ?= /usr/lib/$(shell gcc -print-multiarch 2>/dev/null)
 SHELL = /bin/bash
@@ -35,16 +36,11 @@ bench:			## measure srnic against rdma_rxe (tests/perf)
 
 provider:		## build the libibverbs provider (printed: where it is)
 	@scripts/setup
-	@echo "$$(scripts/programs)/lib"
+	@out=$$(scripts/programs) && ln -sfn "$$out" .programs && echo "$$out/lib"
 
-install:		## install the modules and the provider (as root)
-	$(MAKE) -C $(KDIR) M=$(CURDIR) INSTALL_MOD_PATH=$(DESTDIR) modules_install
-	@# header packages lack what modules_install needs to do it
-	@test -n "$(DESTDIR)" || depmod -a
-	@out=$$(scripts/programs) && \
-	install -D -t $(DESTDIR)$(LIBDIR)/libibverbs $$out/lib/*.so && \
-	install -D -m 644 -t $(DESTDIR)/etc/libibverbs.d $$out/lib/*.driver && \
-	if [ -x $$out/bin/p2pmem ]; then install -D -t $(DESTDIR)/usr/local/bin $$out/bin/p2pmem; fi
+install:		## install modules and provider (as root; PROVIDER=no: modules only)
+	@KDIR="$(KDIR)" DESTDIR="$(DESTDIR)" LIBDIR="$(LIBDIR)" PROVIDER="$(PROVIDER)" scripts/install
 
 clean:			## remove what "make" built here (the cache stays)
 	$(MAKE) -C $(KDIR) M=$(CURDIR) clean
+	@rm -f .programs

@@ -27,15 +27,37 @@ as_shown()
 ok "make demo" eval 'make demo >"$tmp/demo" 2>&1 || { tail -n 40 "$tmp/demo"; false; }'
 ok "it ends as the README shows" as_shown
 
-# make, make provider, make install, as in the README, but into a directory
+# make, make provider, make install, as in the README, but into a directory; root
+# is somebody else, who has built nothing
 line=$(sed -n 's/^    \(make && .*\)/\1/p' README.md)
 ok "the README builds and installs" [ "$line" = "make && make provider && sudo make install" ]
 kernel=$(scripts/kernel-build 6.12)/build
 git ls-files -z | xargs -0 cp --parents -t "$tmp"
+root="env -u XDG_CACHE_HOME HOME=$tmp/home"
 ok "$line" eval "cd '$tmp' && export KDIR='$kernel' DESTDIR='$tmp/root' &&
-	{ ${line/sudo/} ; } >'$tmp/log' 2>&1 || { tail -n 40 '$tmp/log'; false; }"
+	{ ${line/sudo/$root} ; } >'$tmp/log' 2>&1 || { tail -n 40 '$tmp/log'; false; }"
+ok "root builds nothing" [ ! -e "$tmp/home" ]
 # Debian's kernels have their modules compressed
 for i in 'srnic.ko*' 'p2pmem.ko*' 'p2pmem_bar.ko*' 'libsrnic-rdmav*.so' srnic.driver; do
 	ok "it installs $i" eval "find '$tmp/root' -name '$i' | grep -q ."
 done
+
+# a libibverbs of another version, none, and a tree where nothing was built
+mkdir "$tmp/bin" "$tmp/empty"
+install_with() # LIBIBVERBS
+{
+	printf '#!/bin/sh\n%s\n' "${1:+echo libibverbs.so.1 '=>' $1}" >"$tmp/bin/ldconfig"
+	chmod +x "$tmp/bin/ldconfig"
+	! PATH=$tmp/bin:$PATH make -C "$tmp" install KDIR=/nowhere >"$tmp/log" 2>&1
+}
+ok "no provider for another libibverbs" install_with "$tmp/libibverbs.so.1.14.44.0"
+like "both versions are named, and the way out" "$(cat "$tmp/log")" \
+	'built for .*rdma-core [5-9][0-9].*here is 44.*PROVIDER=no'
+ok "no provider where there is no libibverbs" install_with ''
+like "it is said" "$(cat "$tmp/log")" 'no libibverbs on this machine.*PROVIDER=no'
+(cd "$tmp" && cp --parents -t empty Makefile Kbuild scripts/install)
+ok "nothing is installed where nothing was built" \
+	eval '! make -C "$tmp/empty" install DESTDIR="$tmp/none" >"$tmp/log" 2>&1'
+like "and what to do is said" "$(cat "$tmp/log")" "run 'make provider' first"
+ok "not a file" [ ! -e "$tmp/none" ]
 done_testing
