@@ -75,8 +75,26 @@ ok "is told" says "no host b"
 ok "a kernel that isn't there: one line" run 125 --kernel /nowhere one
 ok "names it" says '/nowhere'
 
+# shellcheck disable=SC2016 # for the guest
+script loop 'uname -r; start=$(date +%s%N); echo start' \
+	'awk "BEGIN { for (i = 0; i < 2000000; i++) n += i }"' \
+	'echo "took $(($(date +%s%N) - start))"'
+# an instruction is a nanosecond: no emulation is as fast
+ok "--icount" eval "run 0 --icount --log '$tmp/log' loop"
+inside=$(sed -n 's/^a| took //p' "$tmp/out")
+outside=$(awk '/a\| start$/ { from = $1 } /a\| took / { print ($1 - from) * 1e9 }' "$tmp/log")
+num "the guest's clock counts instructions" "${outside%.*}" -gt $((2 * inside))
+built=$(scripts/kernel-build 6.12)
+ok "--kernel with a directory" run 4 --kernel "$built" one
+
 printf 'echo "$((6 * 7)) on $HOST"; exit 5\n' >"$tmp/typed"
 ok "a shell" eval 'scripts/vm shell <"$tmp/typed" >"$tmp/out" 2>&1; says "42 on a"'
+printf '%s\n' 'rdma link' '. /srnic/tests/vm/lib/lib.sh' 'on_b ls /dev/p2pmem0' \
+	'perf ib_write_bw -s 8192 -n 5 : --mmap=/dev/p2pmem0 && echo written' 'exit 5' >"$tmp/typed"
+ok "make vm" eval '! make vm <"$tmp/typed" >"$tmp/out" 2>&1'
+ok "srnic0 is there" says 'link srnic0/1 state ACTIVE'
+ok "b's donor is" says '/dev/p2pmem0'
+ok "and what it suggests works" says '^(a\| )?written'
 ok "no guest is left behind" eval '! pgrep -f "qemu.*$tmp/"'
 ok "no file is" eval '! ls -d "$tmp"/srnic-vm.* 2>/dev/null'
 done_testing
