@@ -86,7 +86,12 @@ traffic()
 		# perftest has no events for WRITE
 		events=-e
 		[[ $tool != ib_write* ]] || events=
-		ok "$where: $tool, all sizes" speed 23 "$tool" -a -n 5 -m 4096 "${v4[@]}"
+		# a ping-pong is the same from both sides: all its sizes once
+		if [ "$DEV_A" = srnic0 ] || [[ ! $tool =~ ^ib_(write|send)_lat ]]; then
+			ok "$where: $tool, all sizes" speed 23 "$tool" -a -n 5 -m 4096 "${v4[@]}"
+		else
+			ok "$where: $tool, 1 MiB" speed 1 "$tool" -s 1048576 -n 5 -m 4096 "${v4[@]}"
+		fi
 		# shellcheck disable=SC2086 # one word, or none
 		ok "$where: $tool, IPv6, MTU 1024, events" \
 			speed 1 "$tool" -s 9001 -n 20 -m 1024 $events "${v6[@]}"
@@ -102,8 +107,10 @@ traffic()
 		ok "$where: $tool, srnic's memory in a BAR" speed 1 "$tool" -n 10 "${at[@]}"
 	done
 	# One packet each: 16 QPs lose packets in the queues between the hosts, and
-	# when rxe sends again in the middle of messages it fails now and then, with
-	# itself as its peer as well (ib_send_bw -q 16 -n 20: REM_OP_ERR in 1 run of 6).
+	# when rxe sends again from the middle of messages it may go on with wrong
+	# packets. Captured (ib_send_bw -q 16 -n 20, 64 KiB): after a NAK the same PSN
+	# was once a FIRST and once a LAST, and 21 messages were sent where 20 had been
+	# posted. With itself as its peer it fails as well, in 1 run of 6.
 	for tool in ib_{write,read,send}_bw; do
 		ok "$where: $tool, 16 QPs" speed 1 "$tool" -q 16 -n 20 -s 4096 -m 4096 "${v4[@]}"
 	done
