@@ -134,8 +134,10 @@ static void check_race(const char *device)
 		die("userfaultfd or p2pmem");
 	pthread_create(&thread, NULL, mapper, &m);
 	both = ibv_reg_mr(pd, m.area, 2 * PAGE, ACCESS);
-	result(!both && errno == EFAULT,
-	       "donor's memory that comes in between is not pinned");
+	/* by us, or where its pages are of type PCI_P2PDMA by the kernel */
+	result(!both && (errno == EFAULT || errno == EREMOTEIO),
+	       "donor's memory that comes in between is not pinned: %s",
+	       both ? "it is" : strerror(errno));
 	pthread_join(thread, NULL);
 	if (both)
 		ibv_dereg_mr(both);
