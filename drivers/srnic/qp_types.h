@@ -11,8 +11,9 @@
  * of either half and the lock of a CQ. The leaves are taken with interrupts off:
  * a kernel user may post, poll and arm in a hard interrupt. The network's
  * transmit path runs under sq.lock or rq.lock, which need bottom halves off and
- * are never taken in a hard interrupt. Completion and event handlers run under none of them: what has to be
- * called is noted (sq.wake, rq.wake, qp->events) and called after unlocking.
+ * are never taken in a hard interrupt. Completion and event handlers run under
+ * none of them: what has to be called is noted (sq.wake, rq.wake, qp->events)
+ * and called after unlocking.
  *
  * A QP leaves the state RTS for ERR from either half: qp->state is written by
  * whoever finds the error; the other half notices at its next turn, which the
