@@ -10,6 +10,7 @@
 #include "qp.h"
 #include "requester.h"
 #include "responder.h"
+#include "response.h"
 #include "rq.h"
 #include "sq.h"
 
@@ -24,7 +25,7 @@ static void unlock_both(struct srnic_qp *qp)
 	__releases(&qp->rq.lock) __releases(&qp->sq.lock)
 {
 	spin_unlock(&qp->rq.lock);
-	srnic_sq_unlock(qp);
+	spin_unlock_bh(&qp->sq.lock);
 }
 
 static int check_path_mtu(const struct srnic_qp *qp, enum ib_mtu mtu)
@@ -85,6 +86,7 @@ static void apply_send(struct srnic_qp *qp, const struct ib_qp_attr *a, int mask
 	if (mask & IB_QP_TIMEOUT) {
 		qp->attr.timeout = a->timeout;
 		sq->timeout = a->timeout;
+		srnic_requester_new_timeout(qp);
 	}
 	if (mask & IB_QP_RETRY_CNT) {
 		qp->attr.retry_cnt = a->retry_cnt;
@@ -151,6 +153,8 @@ static void enter_state(struct srnic_qp *qp, enum ib_qp_state state,
 {
 	WRITE_ONCE(qp->state, state);
 	if (state == IB_QPS_RESET) {
+		srnic_requester_reset(qp);
+		srnic_response_reset(qp);
 		srnic_sq_reset(qp);
 		srnic_rq_reset(qp);
 		srnic_cq_clean(to_srnic_cq(qp->ibqp.send_cq), &qp->ibqp);
@@ -223,17 +227,18 @@ int srnic_qp_modify(struct srnic_qp *qp, struct ib_qp_attr *attr, int mask)
 
 	mutex_lock(&qp->modify);
 	err = apply(qp, attr, mask);
-	if (!err) {
-		/* flush, or go on with work that was posted meanwhile */
-		srnic_sq_lock(qp);
-		srnic_requester_run(qp);
-		srnic_sq_unlock(qp);
-		srnic_rq_lock(qp);
-		srnic_responder_run(qp);
-		srnic_rq_unlock(qp);
-	}
 	mutex_unlock(&qp->modify);
-	return err;
+	if (err)
+		return err;
+
+	/* flush, or go on with work that was posted meanwhile */
+	srnic_sq_lock(qp);
+	srnic_requester_run(qp);
+	srnic_sq_unlock(qp);
+	srnic_rq_lock(qp);
+	srnic_responder_run(qp);
+	srnic_rq_unlock(qp);
+	return 0;
 }
 
 /**
@@ -256,7 +261,8 @@ int srnic_qp_query(struct srnic_qp *qp, struct ib_qp_attr *attr, int mask,
 	attr->port_num = 1;
 	srnic_sq_lock(qp);
 	attr->sq_psn = qp->sq.psn;
-	attr->sq_draining = qp->state == IB_QPS_SQD && qp->sq.draining;
+	attr->sq_draining = qp->state == IB_QPS_SQD &&
+			    !srnic_requester_drained(qp);
 	srnic_sq_unlock(qp);
 	srnic_rq_lock(qp);
 	attr->rq_psn = qp->rq.epsn;

@@ -194,8 +194,8 @@ struct srnic_sq {
  * @kind: SRNIC_OP_READ, _CMP_SWAP, _FETCH_ADD; SRNIC_OP_NONE: unused
  * @first_psn: of the request
  * @last_psn: of its last response
- * @va: READ: remote address
- * @rkey: READ: key
+ * @va: remote address
+ * @rkey: key
  * @len: READ: bytes
  * @orig: atomic: the value before
  */
@@ -214,6 +214,7 @@ struct srnic_res {
  * @kind: as in struct srnic_res
  * @fresh: the next packet is the first of this answer
  * @psn: of the next packet
+ * @msn: what the answer says: messages completed when it was made
  * @va: READ: address of the next packet's data
  * @rkey: READ: key
  * @left: READ: bytes
@@ -223,6 +224,7 @@ struct srnic_job {
 	u8 kind;
 	bool fresh;
 	u32 psn;
+	u32 msn;
 	u64 va;
 	u32 rkey;
 	u32 left;

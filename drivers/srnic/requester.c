@@ -55,8 +55,8 @@ static unsigned long retransmit_ticks(const struct srnic_sq *sq)
 }
 
 /*
- * Start or go on with the retransmission clock. The timer is not touched while
- * it is pending: it looks at the deadline when it fires.
+ * Start or go on with the retransmission clock. A pending timer is never moved
+ * to a later time: it looks at the deadline when it fires.
  */
 static void clock_start(struct srnic_qp *qp)
 {
@@ -65,8 +65,20 @@ static void clock_start(struct srnic_qp *qp)
 	if (!sq->timeout)
 		return;
 	sq->deadline = jiffies + retransmit_ticks(sq) + 1;
-	if (!timer_pending(&sq->timer))
+	if (!timer_pending(&sq->timer) ||
+	    time_before(sq->deadline, sq->timer.expires))
 		mod_timer(&sq->timer, sq->deadline);
+}
+
+/**
+ * srnic_requester_new_timeout() - sq.timeout has been changed
+ * @qp: QP, sq.lock held
+ */
+void srnic_requester_new_timeout(struct srnic_qp *qp)
+{
+	lockdep_assert_held(&qp->sq.lock);
+	if (qp->sq.una != qp->sq.max_psn)
+		clock_start(qp);
 }
 
 /* The timeout was early. What was outstanding before it is so again. */
@@ -353,8 +365,6 @@ static bool send_data(struct srnic_qp *qp, struct srnic_swqe *wqe)
 	if (!sent(qp, err))
 		return false;
 	sq->since_ackreq = out.ackreq ? 0 : sq->since_ackreq + 1;
-	if (last && wqe->kind == SRNIC_OP_SEND)
-		srnic_count(qp->tp->stats, SRNIC_STAT_RDMA_SENDS);
 	advance(qp, wqe, 1, out.ackreq);
 	return true;
 }
@@ -426,12 +436,8 @@ static bool send_ud(struct srnic_qp *qp, struct srnic_swqe *wqe)
 
 	if (wqe->status != IB_WC_SUCCESS)
 		return true;
-	if (!err) {
-		srnic_count(qp->tp->stats, SRNIC_STAT_SENT_PKTS);
-		srnic_count(qp->tp->stats, SRNIC_STAT_RDMA_SENDS);
-	} else {
-		srnic_count(qp->tp->stats, SRNIC_STAT_SEND_ERR);
-	}
+	srnic_count(qp->tp->stats,
+		    err ? SRNIC_STAT_SEND_ERR : SRNIC_STAT_SENT_PKTS);
 	sq->psn = srnic_psn_add(sq->psn, 1);
 	sq->max_psn = sq->psn;
 	sq->una = sq->psn;
@@ -485,7 +491,9 @@ static bool requester_step(struct srnic_qp *qp)
 	if (sq->next == sq->prod && !srnic_sq_pull(qp))
 		return false;
 	wqe = srnic_sq_at(sq, sq->next);
-	if (wqe->status != IB_WC_SUCCESS)
+	/* in SQD nothing begins, so nothing fails that hasn't begun */
+	if (wqe->status != IB_WC_SUCCESS &&
+	    (wqe->started || qp->state != IB_QPS_SQD))
 		return stall(qp, wqe);
 	if (!wqe->started && !start(qp, wqe))
 		return false;
@@ -496,12 +504,25 @@ static bool requester_step(struct srnic_qp *qp)
 	return send_data(qp, wqe);
 }
 
+/**
+ * srnic_requester_drained() - has all that was begun been completed?
+ * @qp: QP in SQD, sq.lock held
+ *
+ * Return: whether it has.
+ */
+bool srnic_requester_drained(const struct srnic_qp *qp)
+{
+	const struct srnic_sq *sq = &qp->sq;
+
+	lockdep_assert_held(&sq->lock);
+	return sq->cons == sq->prod || !srnic_sq_at(sq, sq->cons)->started;
+}
+
 static void check_drained(struct srnic_qp *qp)
 {
 	struct srnic_sq *sq = &qp->sq;
 
-	if (sq->draining && (sq->cons == sq->prod ||
-			     !srnic_sq_at(sq, sq->cons)->started)) {
+	if (sq->draining && srnic_requester_drained(qp)) {
 		sq->draining = false;
 		srnic_qp_event(qp, IB_EVENT_SQ_DRAINED);
 	}
@@ -558,7 +579,7 @@ static void retransmit_timer(struct timer_list *t)
 
 	srnic_sq_lock(qp);
 	if ((qp->state == IB_QPS_RTS || qp->state == IB_QPS_SQD) &&
-	    (sq->una != sq->max_psn || sq->waiting)) {
+	    (sq->una != sq->max_psn || sq->waiting) && sq->timeout) {
 		if (sq->rnr)
 			clock_start(qp);
 		else if (time_before(jiffies, sq->deadline))
@@ -590,6 +611,19 @@ void srnic_requester_init(struct srnic_qp *qp)
 	timer_setup(&qp->sq.timer, retransmit_timer, 0);
 	hrtimer_init(&qp->sq.wait, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
 	qp->sq.wait.function = wait_timer;
+}
+
+/**
+ * srnic_requester_reset() - no timer of this life fires in the next
+ * @qp: QP in RESET, sq.lock held
+ *
+ * One that is firing waits for the lock, and finds nothing to do.
+ */
+void srnic_requester_reset(struct srnic_qp *qp)
+{
+	lockdep_assert_held(&qp->sq.lock);
+	timer_delete(&qp->sq.timer);
+	hrtimer_try_to_cancel(&qp->sq.wait);
 }
 
 /**

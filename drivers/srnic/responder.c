@@ -230,7 +230,8 @@ static enum verdict do_write(struct srnic_qp *qp, const struct srnic_pkt *pkt)
 	return FINE;
 }
 
-static struct srnic_res *new_resource(struct srnic_rq *rq, u8 kind, u32 npsn)
+static struct srnic_res *new_resource(struct srnic_rq *rq,
+				      const struct srnic_pkt *pkt, u32 npsn)
 {
 	/* max_rd may have become less */
 	u32 slot = rq->res_next % rq->max_rd;
@@ -238,9 +239,11 @@ static struct srnic_res *new_resource(struct srnic_rq *rq, u8 kind, u32 npsn)
 
 	rq->res_next = (slot + 1) % rq->max_rd;
 	*res = (struct srnic_res) {
-		.kind = kind,
+		.kind = pkt->op->kind,
 		.first_psn = rq->epsn,
 		.last_psn = srnic_psn_add(rq->epsn, npsn - 1),
+		.va = pkt->va,
+		.rkey = pkt->rkey,
 	};
 	rq->epsn = srnic_psn_add(rq->epsn, npsn);
 	rq->msn = (rq->msn + 1) & SRNIC_PSN_MASK;
@@ -273,12 +276,9 @@ static enum verdict do_read(struct srnic_qp *qp, const struct srnic_pkt *pkt)
 	if (why)
 		return refuse(qp, why);
 
-	srnic_response_read(rq, rq->epsn, pkt->va, pkt->rkey, pkt->dmalen);
-	res = new_resource(rq, SRNIC_OP_READ,
-			   max(DIV_ROUND_UP(pkt->dmalen, qp->mtu), 1U));
-	res->va = pkt->va;
-	res->rkey = pkt->rkey;
+	res = new_resource(rq, pkt, max(DIV_ROUND_UP(pkt->dmalen, qp->mtu), 1U));
 	res->len = pkt->dmalen;
+	srnic_response_read(rq, pkt->psn, pkt->va, pkt->rkey, pkt->dmalen);
 	return FINE;
 }
 
@@ -307,8 +307,8 @@ static enum verdict do_atomic(struct srnic_qp *qp, const struct srnic_pkt *pkt)
 	if (why)
 		return refuse(qp, why);
 
-	srnic_response_atomic(rq, rq->epsn, orig, pkt->op->kind);
-	new_resource(rq, pkt->op->kind, 1)->orig = orig;
+	new_resource(rq, pkt, 1)->orig = orig;
+	srnic_response_atomic(rq, pkt->psn, orig, pkt->op->kind);
 	return FINE;
 }
 
@@ -365,12 +365,30 @@ static void repeat_read(struct srnic_qp *qp, const struct srnic_pkt *pkt)
 	srnic_response_read(&qp->rq, pkt->psn, pkt->va, pkt->rkey, pkt->dmalen);
 }
 
+/* Not executed again, but the key must still allow it. */
 static void repeat_atomic(struct srnic_qp *qp, const struct srnic_pkt *pkt)
 {
 	struct srnic_res *res = find_resource(&qp->rq, pkt->op->kind, pkt->psn);
+	struct srnic_mpt_req req = {
+		.key = pkt->rkey,
+		.pdn = qp->pdn,
+		.qpn = qp->qpn,
+		.access = IB_ACCESS_REMOTE_ATOMIC,
+		.addr = pkt->va,
+		.len = sizeof(u64),
+	};
+	enum srnic_key_reason why;
 
-	if (res)
-		srnic_response_atomic(&qp->rq, pkt->psn, res->orig, res->kind);
+	if (!res || pkt->va != res->va || pkt->rkey != res->rkey)
+		return;
+	why = srnic_access_probe(qp->tp->mpt, &req);
+	if (why) {
+		srnic_qp_refused(qp, why);
+		srnic_response_nak(&qp->rq, pkt->psn, SRNIC_AETH_NAK |
+				   SRNIC_NAK_REM_ACCESS, true);
+		return;
+	}
+	srnic_response_atomic(&qp->rq, pkt->psn, res->orig, res->kind);
 }
 
 /* A request that has been executed already (IBTA 9.7.5.1.2). */

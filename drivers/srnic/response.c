@@ -53,6 +53,8 @@ static struct srnic_job *job_add(struct srnic_rq *rq)
  * @va: remote address
  * @rkey: key
  * @len: bytes
+ *
+ * It says that all messages have been executed that have been by now.
  */
 void srnic_response_read(struct srnic_rq *rq, u32 psn, u64 va, u32 rkey, u32 len)
 {
@@ -60,6 +62,7 @@ void srnic_response_read(struct srnic_rq *rq, u32 psn, u64 va, u32 rkey, u32 len
 		.kind = SRNIC_OP_READ,
 		.fresh = true,
 		.psn = psn,
+		.msn = rq->msn,
 		.va = va,
 		.rkey = rkey,
 		.left = len,
@@ -84,8 +87,9 @@ bool srnic_response_waits(const struct srnic_qp *qp, u32 psn, u32 len)
 		const struct srnic_job *job = &rq->jobs[i % SRNIC_MAX_JOBS];
 		s32 skip = srnic_psn_diff(psn, job->psn);
 
+		/* a READ of nothing has a packet of its own as well */
 		if (job->kind == SRNIC_OP_READ && skip >= 0 &&
-		    (u64)skip * qp->mtu + len <= job->left)
+		    (u64)skip * qp->mtu + max(len, 1U) <= max(job->left, 1U))
 			return true;
 	}
 	return false;
@@ -103,6 +107,7 @@ void srnic_response_atomic(struct srnic_rq *rq, u32 psn, u64 orig, u8 kind)
 	*job_add(rq) = (struct srnic_job) {
 		.kind = kind,
 		.psn = psn,
+		.msn = rq->msn,
 		.orig = orig,
 	};
 }
@@ -192,7 +197,7 @@ static bool send_read_data(struct srnic_qp *qp, struct srnic_job *job)
 		.qpn = qp->dest_qpn,
 		.psn = job->psn,
 		.syndrome = SRNIC_AETH_ACK | SRNIC_AETH_NO_CREDITS,
-		.msn = rq->msn,
+		.msn = job->msn,
 		.len = len,
 	};
 	struct srnic_mpt_req req = {
@@ -237,7 +242,7 @@ static bool send_atomic_ack(struct srnic_qp *qp, struct srnic_job *job)
 		.qpn = qp->dest_qpn,
 		.psn = job->psn,
 		.syndrome = SRNIC_AETH_ACK | SRNIC_AETH_NO_CREDITS,
-		.msn = qp->rq.msn,
+		.msn = job->msn,
 		.orig = job->orig,
 	};
 
@@ -361,6 +366,16 @@ void srnic_response_init(struct srnic_qp *qp)
 {
 	hrtimer_init(&qp->rq.wait, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
 	qp->rq.wait.function = wait_timer;
+}
+
+/**
+ * srnic_response_reset() - the timer of this life doesn't fire in the next
+ * @qp: QP in RESET, rq.lock held
+ */
+void srnic_response_reset(struct srnic_qp *qp)
+{
+	lockdep_assert_held(&qp->rq.lock);
+	hrtimer_try_to_cancel(&qp->rq.wait);
 }
 
 /**

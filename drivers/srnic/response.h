@@ -14,6 +14,7 @@ void srnic_response_nak(struct srnic_rq *rq, u32 psn, u8 syndrome, bool fatal);
 void srnic_response_run(struct srnic_qp *qp);
 
 void srnic_response_init(struct srnic_qp *qp);
+void srnic_response_reset(struct srnic_qp *qp);
 void srnic_response_stop(struct srnic_qp *qp);
 
 #endif /* SRNIC_RESPONSE_H */

@@ -467,6 +467,8 @@ void srnic_sq_complete(struct srnic_qp *qp, struct srnic_swqe *wqe)
 
 	lockdep_assert_held(&sq->lock);
 	swqe_release(qp, wqe);
+	if (wqe->status == IB_WC_SUCCESS && wqe->kind == SRNIC_OP_SEND)
+		srnic_count(qp->tp->stats, SRNIC_STAT_RDMA_SENDS);
 	if (sq->next == sq->cons)
 		sq->next++;
 	/* pairs with srnic_sq_post(): from here on the WQE may be another */

@@ -105,6 +105,11 @@ int tp_timer_shutdown(struct timer_list *t)
 	return del(t);
 }
 
+int tp_timer_delete(struct timer_list *t)
+{
+	return del(t);
+}
+
 void tp_hrtimer_start(struct hrtimer *t, ktime_t in, enum hrtimer_mode mode)
 {
 	add(HRTIMER, t, now + ktime_to_ns(in));

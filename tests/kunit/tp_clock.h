@@ -30,6 +30,7 @@ extern unsigned long tp_jiffies;
 int tp_mod_timer(struct timer_list *t, unsigned long expires);
 int tp_timer_pending(const struct timer_list *t);
 int tp_timer_shutdown(struct timer_list *t);
+int tp_timer_delete(struct timer_list *t);
 void tp_hrtimer_start(struct hrtimer *t, ktime_t in, enum hrtimer_mode mode);
 int tp_hrtimer_cancel(struct hrtimer *t);
 bool tp_queue_work(struct workqueue_struct *wq, struct work_struct *work);
@@ -57,8 +58,10 @@ static inline void tp_advance(u64 ns)
 #define mod_timer		tp_mod_timer
 #define timer_pending		tp_timer_pending
 #define timer_shutdown_sync	tp_timer_shutdown
+#define timer_delete		tp_timer_delete
 #define hrtimer_start		tp_hrtimer_start
 #define hrtimer_cancel		tp_hrtimer_cancel
+#define hrtimer_try_to_cancel	tp_hrtimer_cancel
 #define queue_work		tp_queue_work
 #define cancel_work_sync	tp_cancel_work_sync
 #endif

@@ -343,10 +343,94 @@ static void res_atomic_again(struct kunit *test)
 	/* a compare and swap is not that fetch and add */
 	tp_send(t, IB_OPCODE_RC_COMPARE_SWAP, 1, 0);
 	tp_expect_nothing(t, &t->b);
+	/* nor is one of another word, or with another key */
+	fetch_add(t, 1, 16, 7);
+	tp_expect_nothing(t, &t->b);
 	/* a word that isn't one */
 	fetch_add(t, 3, 12, 1);
 	tp_expect_aeth(t, 3, INV_REQ);
 	tp_expect_dead(t, IB_EVENT_QP_REQ_ERR);
+}
+
+/* A dead key answers no repeat either, though nothing would be touched. */
+static void res_atomic_dead_key(struct kunit *test)
+{
+	struct tp_pair *t = test->priv;
+	struct srnic_pkt_out out;
+	u64 *word;
+	u32 key;
+
+	tp_connect(t, NULL);
+	word = (u64 *)(t->b.mem + 8);
+	*word = 3;
+	key = tp_region(t, &t->b, 0, 64, TP_PDN, TP_ALL);
+	out = tp_request(t, IB_OPCODE_RC_FETCH_ADD, 0, 0);
+	out.va = TP_IOVA + 8;
+	out.rkey = key;
+	out.swap_add = 1;
+	tp_forge(t, &t->a, &out, NULL);
+	tp_expect(t, &t->b, IB_OPCODE_RC_ATOMIC_ACKNOWLEDGE, 0);
+	/* its repeat with the key of other memory */
+	out.rkey = t->b.region[0]->key;
+	tp_forge(t, &t->a, &out, NULL);
+	tp_expect_nothing(t, &t->b);
+	tp_region_kill(&t->b, key);
+	out.rkey = key;
+	tp_forge(t, &t->a, &out, NULL);
+	tp_expect_aeth(t, 0, SRNIC_AETH_NAK | SRNIC_NAK_REM_ACCESS);
+	KUNIT_EXPECT_EQ(test, tp_stat(&t->b, SRNIC_STAT_KEY_STALE), 1);
+	KUNIT_EXPECT_EQ(test, *word, 4);
+	tp_expect_dead(t, IB_EVENT_QP_ACCESS_ERR);
+}
+
+/* An answer tells of no message behind its own, however long it waits. */
+static void res_msn(struct kunit *test)
+{
+	struct tp_pair *t = test->priv;
+
+	tp_connect(t, NULL);
+	tp_block(t);
+	tp_send(t, IB_OPCODE_RC_RDMA_WRITE_ONLY, 0, 1);
+	tp_send(t, IB_OPCODE_RC_RDMA_READ_REQUEST, 1, 2 * MTU);
+	fetch_add(t, 3, 8, 1);
+	tp_send(t, IB_OPCODE_RC_RDMA_WRITE_ONLY, 4, 1);
+	tp_send(t, IB_OPCODE_RC_RDMA_WRITE_ONLY, 5, 1);
+	tp_unblock(t);
+	tp_expect(t, &t->b, IB_OPCODE_RC_RDMA_READ_RESPONSE_FIRST, 1);
+	KUNIT_EXPECT_EQ(test, t->b.last->pkt.msn, 2);
+	tp_expect(t, &t->b, IB_OPCODE_RC_RDMA_READ_RESPONSE_LAST, 2);
+	KUNIT_EXPECT_EQ(test, t->b.last->pkt.msn, 2);
+	tp_expect(t, &t->b, IB_OPCODE_RC_ATOMIC_ACKNOWLEDGE, 3);
+	KUNIT_EXPECT_EQ(test, t->b.last->pkt.msn, 3);
+	tp_expect_aeth(t, 5, ACK);
+	KUNIT_EXPECT_EQ(test, t->b.last->pkt.msn, 5);
+}
+
+/* A READ of nothing is none of the data before it. */
+static void res_read_nothing_again(struct kunit *test)
+{
+	struct tp_pair *t = test->priv;
+
+	tp_connect(t, NULL);
+	tp_block(t);
+	tp_send(t, IB_OPCODE_RC_RDMA_READ_REQUEST, 0, 2 * MTU);
+	tp_send(t, IB_OPCODE_RC_RDMA_READ_REQUEST, 2, 0);
+	/* it waits: not twice */
+	tp_send(t, IB_OPCODE_RC_RDMA_READ_REQUEST, 2, 0);
+	tp_unblock(t);
+	tp_expect(t, &t->b, IB_OPCODE_RC_RDMA_READ_RESPONSE_FIRST, 0);
+	tp_expect(t, &t->b, IB_OPCODE_RC_RDMA_READ_RESPONSE_LAST, 1);
+	tp_expect(t, &t->b, IB_OPCODE_RC_RDMA_READ_RESPONSE_ONLY, 2);
+	tp_expect_nothing(t, &t->b);
+	/* and where only the data waits, it is answered again */
+	tp_block(t);
+	tp_send(t, IB_OPCODE_RC_RDMA_READ_REQUEST, 0, 2 * MTU);
+	tp_send(t, IB_OPCODE_RC_RDMA_READ_REQUEST, 2, 0);
+	tp_unblock(t);
+	tp_expect(t, &t->b, IB_OPCODE_RC_RDMA_READ_RESPONSE_FIRST, 0);
+	tp_expect(t, &t->b, IB_OPCODE_RC_RDMA_READ_RESPONSE_LAST, 1);
+	tp_expect(t, &t->b, IB_OPCODE_RC_RDMA_READ_RESPONSE_ONLY, 2);
+	tp_expect_nothing(t, &t->b);
 }
 
 /* PSNs come again after 2^24: what was remembered for one long ago isn't meant. */
@@ -533,6 +617,9 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(res_read_again),
 	KUNIT_CASE(res_atomic_again),
 	KUNIT_CASE(res_atomic_of_old),
+	KUNIT_CASE(res_atomic_dead_key),
+	KUNIT_CASE(res_msn),
+	KUNIT_CASE(res_read_nothing_again),
 	KUNIT_CASE(res_rnr),
 	KUNIT_CASE(res_blocked),
 	KUNIT_CASE(res_too_many),
