@@ -8,7 +8,7 @@ PROVIDER ?= yes
 LIBDIR ?= /usr/lib/$(shell gcc -print-multiarch 2>/dev/null)
 SHELL = /bin/bash
 
-.PHONY: help modules provider tool test check kunit demo vm bench install clean
+.PHONY: help modules provider test check kunit demo vm bench install clean
 
 modules:		## build the modules (KDIR=: against these headers)
 	$(MAKE) -C $(KDIR) M=$(CURDIR) modules

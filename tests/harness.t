@@ -33,6 +33,11 @@ VERDICTS = [
     ("killed", 'echo "ok 1 - a"; echo 1..1; kill -9 $$', "1 passed, 1 failed"),
     ("nothing tested", "exit 0", "0 passed, 1 failed"),
     ("bailed out", 'echo 1..1; echo "ok 1 - a"; echo "Bail out! why"', "1 passed, 1 failed"),
+    ("the emulator went wrong, once",
+     'test -e $0.1 && echo "ok 1 - a" && exec echo 1..1; touch $0.1; echo "ok 1"; exit 121',
+     "1 passed, 0 failed"),
+    ("the emulator went wrong, twice", 'echo "ok 1 - a"; echo 1..1; exit 121',
+     "1 passed, 1 failed"),
     ("all skipped", 'echo "1..0 # SKIP not here"', "0 passed, 0 failed, 1 skipped"),
 ]
 
@@ -110,6 +115,30 @@ def side_by_side():
               "tests/run: side by side", done.stdout + done.stderr)
 
 
+def emulator():
+    """EFLAGS that a CPU can have, and some that none can."""
+    line = "[    1.0] RSP: 0018:ffffc9000017bc40 EFLAGS: {}"
+    for flags in ("00010246", "002fffd7", "00000002"):
+        check(watch.emulator_fault(["x", line.format(flags)]) is None, f"EFLAGS {flags}")
+    for flags in ("081ae202", "80000202", "00400202"):
+        check(watch.emulator_fault([line.format(flags), "x"]) == flags,
+              f"EFLAGS {flags}: the emulator's fault")
+
+
+def targets():
+    """make help tells of each target in one line."""
+    with open(f"{TOP}/Makefile", encoding="utf-8") as file:
+        text = file.read()
+    phony = text.split(".PHONY:")[1].splitlines()[0].split()
+    done = subprocess.run(["make", "-s", "-C", TOP, "help"], capture_output=True, text=True,
+                          check=False)
+    told = [line.split()[1] for line in done.stdout.splitlines()]
+    check(sorted(told) == sorted(phony), "make help: all targets, once each",
+          f"{sorted(phony)}\n{done.stdout}")
+    check(all(len(line) <= 100 for line in done.stdout.splitlines()),
+          "make help: lines that fit", done.stdout)
+
+
 def layers():
     """check-layers on a copy with one include too many."""
     with tempfile.TemporaryDirectory() as tmp:
@@ -183,6 +212,8 @@ def main():
         check(watch.is_complaint(line), f"a complaint: {line[10:60]}")
     for line in REMARKS:
         check(not watch.is_complaint(line), f"a remark: {line[10:60]}")
+    emulator()
+    targets()
     layers()
     donors()
     print(f"1..{COUNT}")

@@ -15,6 +15,7 @@ import sys
 import time
 
 KERNEL_COMPLAINT = 120
+EMULATOR_FAULT = 121
 TIMEOUT = 124
 NO_BOOT = 125
 
@@ -32,6 +33,21 @@ _COMPLAINT = re.compile(
     r"Out of memory: Killed|invalid opcode|stack-protector|Modules linked in")
 # What merely looks like it.
 _HARMLESS = re.compile(r"hogged CPU|Marking clocksource")
+
+
+# QEMU's emulated CPU may go wrong (seen with 7.2: a double fault whose EFLAGS were
+# the low half of a pointer). Bits 22 to 31 are zero on every real CPU, whatever
+# the kernel does: neither POPF nor IRET can set them.
+_EFLAGS = re.compile(r"\bEFLAGS: ([0-9a-f]{8})\b")
+_NO_CPU_HAS = 0xffc00000
+
+
+def emulator_fault(lines):
+    """The EFLAGS in a kernel's last words that no CPU can have, or None."""
+    for match in filter(None, map(_EFLAGS.search, lines)):
+        if int(match[1], 16) & _NO_CPU_HAS:
+            return match[1]
+    return None
 
 
 def is_complaint(line):
@@ -192,6 +208,11 @@ class Watch:
         self._drain(5)
         for guest in bad:
             self._show_console(guest, guest.bad_line)
+            eflags = emulator_fault(guest.console[guest.bad_line:])
+            if eflags:
+                self.say(f"vm: the CPU that QEMU emulates for host {guest.host} went wrong: "
+                         f"EFLAGS {eflags} has bits that no CPU has. Run it again")
+                return EMULATOR_FAULT
         self.say(f"vm: the kernel of host {bad[0].host} complained (above)")
         return KERNEL_COMPLAINT
 
@@ -236,7 +257,7 @@ class Watch:
             status = self._verdict()
             if status is not None:
                 break
-        if status != KERNEL_COMPLAINT:
+        if status not in (KERNEL_COMPLAINT, EMULATOR_FAULT):
             # output first, then a complaint that the last moments brought
             self._drain(0.3)
             for guest in self.guests:

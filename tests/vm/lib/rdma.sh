@@ -77,8 +77,8 @@ _perf_listens()
 }
 
 # With -R perftest's client may be faster than its server: both shake hands, then
-# the server begins to listen. It is rejected (8: invalid service ID), and dies of
-# it. That is tried again.
+# the server begins to listen. It is rejected (8: invalid service ID; datagrams: 1,
+# unsupported service ID), and dies of it. That is tried again.
 perf()
 {
 	local out status tries
@@ -86,7 +86,7 @@ perf()
 	for tries in 1 2 3; do
 		status=0
 		out=$(_perf "$@") || status=$?
-		grep -q 'RDMA_CM_EVENT_REJECTED; error: 8\.' <<<"$out" || break
+		grep -qE 'RDMA_CM_EVENT_(REJECTED; error: 8|UNREACHABLE; error: 1)\.' <<<"$out" || break
 		echo "try $tries: the server did not listen yet"
 	done
 	printf '%s\n' "$out"
