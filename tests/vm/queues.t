@@ -47,4 +47,6 @@ available=/sys/class/p2pmem/${device##*/}/available
 check memory_check --race "$device"
 ok "the donor has all of its memory again" \
 	wait_for 10 eval "[ \$(cat $size) = \$(cat $available) ]"
+ok "all modules unload" eval "rdma link del srnic0 && rmmod srnic && rmmod p2pmem_bar && rmmod p2pmem"
+leak_check
 done_testing

@@ -62,7 +62,8 @@ def main(*programs):
         leaks = kmemleak()
         for line in leaks.splitlines()[:60]:
             print("# " + line)
-        total.line("p2pmem" not in leaks, "kmemleak finds nothing of ours")
+        # the modules are gone, so it can't be told whose a lost object was
+        total.line(not leaks.strip(), "kmemleak finds nothing")
     print(f"1..{total.number}")
 
 

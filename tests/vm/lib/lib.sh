@@ -13,3 +13,5 @@ unset BASH_ENV
 . $lib/rdma.sh
 # shellcheck source=tests/vm/lib/pcie.sh
 . $lib/pcie.sh
+# shellcheck source=tests/vm/lib/leaks.sh
+. $lib/leaks.sh
