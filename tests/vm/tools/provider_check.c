@@ -171,6 +171,31 @@ static void test_wr_api(void)
 	drop(&two);
 }
 
+/* A call that isn't there is refused when it is asked for. */
+static void test_no_such_api(void)
+{
+	static const uint64_t none[] = {
+		IBV_QP_EX_WITH_LOCAL_INV, IBV_QP_EX_WITH_BIND_MW, IBV_QP_EX_WITH_TSO,
+	};
+	struct ibv_qp_init_attr_ex attr = {
+		.qp_type = IBV_QPT_RC, .cap = { 1, 1, 1, 1 }, .pd = pd,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+	};
+	struct end one;
+	size_t i;
+
+	make_cqs(&one, NULL);
+	attr.send_cq = one.scq;
+	attr.recv_cq = one.rcq;
+	for (i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+		attr.send_ops_flags = IBV_QP_EX_WITH_SEND | none[i];
+		errno = 0;
+		result(!ibv_create_qp_ex(ctx, &attr) && errno == EOPNOTSUPP,
+		       "no QP with send operation 0x%llx", (unsigned long long)none[i]);
+	}
+	is("its CQs go", ibv_destroy_cq(one.scq) + ibv_destroy_cq(one.rcq), 0);
+}
+
 /* What ibv_post_send() must refuse, and where. */
 static void test_post_send(void)
 {
@@ -210,6 +235,11 @@ static void test_post_send(void)
 	wr[2].sg_list = &one_sge;
 	wr[2].opcode = 12345;
 	result(post(&one, &wr[2], &bad) == EINVAL && bad == &wr[2], "an unknown opcode");
+	/* what the driver doesn't have is refused here, not by the QP's death */
+	for (i = IBV_WR_LOCAL_INV; i <= IBV_WR_BIND_MW; i++) {
+		wr[2].opcode = i;
+		result(post(&one, &wr[2], &bad) == EINVAL && bad == &wr[2], "opcode %d", i);
+	}
 	wr[2].opcode = IBV_WR_RDMA_WRITE;
 	wr[2].send_flags = IBV_SEND_INLINE;
 	one_sge.length = 4096;
@@ -551,6 +581,7 @@ int main(int argc, char **argv)
 	test_device();
 	test_cq_ex();
 	test_wr_api();
+	test_no_such_api();
 	test_post_send();
 	test_full();
 	test_reset();
