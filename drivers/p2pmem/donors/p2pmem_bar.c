@@ -15,7 +15,23 @@
 #include <linux/pci.h>
 
 static int bar = -1;
-module_param(bar, int, 0644);
+
+static int bar_set(const char *val, const struct kernel_param *kp)
+{
+	int n, err = kstrtoint(val, 0, &n);
+
+	if (err)
+		return err;
+	if (n < -1 || n >= PCI_STD_NUM_BARS)
+		return -EINVAL;
+	return param_set_int(val, kp);
+}
+
+static const struct kernel_param_ops bar_ops = {
+	.set = bar_set,
+	.get = param_get_int,
+};
+module_param_cb(bar, &bar_ops, &bar, 0644);
 MODULE_PARM_DESC(bar, "BAR to donate by devices bound from now on (default -1: the largest memory BAR)");
 
 static bool persistent;

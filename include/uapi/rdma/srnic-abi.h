@@ -35,8 +35,9 @@
 
 /*
  * The driver's identity on the ioctl interface. A private number, far from
- * those of enum rdma_driver_id: DESIGN says why it is neither rxe's number
- * nor RDMA_DRIVER_UNKNOWN.
+ * those of enum rdma_driver_id: with rxe's, libibverbs would give the device to
+ * rxe's provider; RDMA_DRIVER_UNKNOWN means any driver to the kernel, so that
+ * ours couldn't be told from others on the same netdev.
  */
 #define SRNIC_DRIVER_ID			0x53524e43u	/* 'SRNC' */
 

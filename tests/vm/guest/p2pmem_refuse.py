@@ -56,9 +56,13 @@ class RefuseTest(unittest.TestCase):
         self.refused(large(), "BAR 0 refused")
 
     def test_no_such_bar_by_number(self):
-        for i in (1, 3, 6, 4711):
+        for i in (1, 3):
             write(PARAMETERS + "bar", str(i))
             self.refused(large(), f"BAR {i},", "no memory BAR")
+        for i in ("6", "4711", "-2", "two", ""):
+            with self.assertRaises(OSError) as e:
+                write(PARAMETERS + "bar", i)
+            self.assertEqual(e.exception.errno, errno.EINVAL)
 
     def test_a_bar_by_number(self):
         bdf = large()
