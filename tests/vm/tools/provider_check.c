@@ -187,7 +187,7 @@ static void test_no_such_api(void)
 	make_cqs(&one, NULL);
 	attr.send_cq = one.scq;
 	attr.recv_cq = one.rcq;
-	for (i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(none); i++) {
 		attr.send_ops_flags = IBV_QP_EX_WITH_SEND | none[i];
 		errno = 0;
 		result(!ibv_create_qp_ex(ctx, &attr) && errno == EOPNOTSUPP,

@@ -11,7 +11,6 @@
 
 #include "verbs_check.h"
 
-#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 #define PAGE		4096
 
 /*

@@ -18,6 +18,7 @@
 
 #include "open_named.h"
 
+#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 #define DEPTH	16
 #define SGES	4
 #define INLINE	64
