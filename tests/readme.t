@@ -43,6 +43,21 @@ for i in 'srnic.ko*' 'p2pmem.ko*' 'p2pmem_bar.ko*' 'libsrnic-rdmav*.so' srnic.dr
 	ok "it installs $i" eval "find '$tmp/root' -name '$i' | grep -q ."
 done
 
+# dkms.conf names what there is, and where
+dkms()
+{
+	local i kernel_source_dir=$kernel
+
+	# shellcheck disable=SC1091 # what DKMS reads
+	. ./dkms.conf
+	[ "${MAKE[0]}" = "make KDIR=$kernel modules" ] && [ ${#BUILT_MODULE_NAME[@]} = 3 ] || return
+	for i in "${!BUILT_MODULE_NAME[@]}"; do
+		[ -e "$tmp/${BUILT_MODULE_LOCATION[i]}/${BUILT_MODULE_NAME[i]}.ko" ] &&
+			[ -n "${DEST_MODULE_LOCATION[i]}" ] || return
+	done
+}
+ok "dkms.conf fits" dkms
+
 # a libibverbs of another version, none, and a tree where nothing was built
 mkdir "$tmp/bin" "$tmp/empty"
 install_with() # LIBIBVERBS
