@@ -3,9 +3,10 @@
 # Usage: [ROUNDS=5] tests/perf/compare.t
 #
 # srnic against rdma_rxe between two VMs in one boot: by turns, on the same
-# cards, the median of ROUNDS; and context switches of both hosts together for
-# each message. Prints a table for the README. Runs on the host, where it
-# starts itself in the VMs.
+# cards, medians of ROUNDS, of the ratio as well: both sides of a round have met
+# the same machine. And context switches of both hosts together for each message.
+# Prints a table for the README. Runs on the host, where it starts itself in the
+# VMs.
 if [ -z "${HOST:-}" ]; then
 	cd "$(dirname "$0")/../.." || exit
 	exec scripts/vm run --tap --quiet --hosts 2 --timeout 1800 \
@@ -79,12 +80,13 @@ for ((round = 1; round <= ROUNDS; round++)); do
 done
 
 diag "Median of $ROUNDS by turns; context switches: both hosts, for each message"
-diag "| | srnic | rxe | srnic is better by | switches srnic | rxe |"
+diag "| | srnic | rxe | srnic is better by (rounds) | switches srnic | rxe |"
 diag "| --- | --- | --- | --- | --- | --- |"
 for i in "${!tests[@]}"; do
 	IFS='|' read -r name n value unit better command <<<"${tests[i]}"
 	s=$(median <"/tmp/result.srnic.$i") r=$(median <"/tmp/result.rxe.$i")
-	diag "| $name | $s $unit | $r $unit | $(ratio "$s" "$r" "$better") |" \
+	diag "| $name | $s $unit | $r $unit |" \
+		"$(ratios "/tmp/result.srnic.$i" "/tmp/result.rxe.$i" "$better") |" \
 		"$(cat "/tmp/ctxt.srnic.$i") | $(cat "/tmp/ctxt.rxe.$i") |"
 	pass "$name: measured"
 done
