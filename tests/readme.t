@@ -46,6 +46,7 @@ done
 # dkms.conf names what there is, and where
 dkms()
 {
+	# shellcheck disable=SC2034 # dkms.conf reads it
 	local i kernel_source_dir=$kernel
 
 	# shellcheck disable=SC1091 # what DKMS reads
