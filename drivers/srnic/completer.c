@@ -143,8 +143,9 @@ static void got_nak(struct srnic_qp *qp, u32 psn, u8 code)
 }
 
 /* What has come for a READ or an atomic goes where the WQE says. */
-static bool scatter(struct srnic_qp *qp, struct srnic_swqe *wqe, u32 off,
-		    u32 len, struct srnic_cursor *src)
+static bool scatter(struct srnic_qp *qp, struct srnic_swqe *wqe,
+		    const struct srnic_pkt *pkt, u32 off, u32 len,
+		    struct srnic_cursor *src)
 {
 	struct srnic_sgl sgl = {
 		.sge = wqe->sge,
@@ -157,7 +158,7 @@ static bool scatter(struct srnic_qp *qp, struct srnic_swqe *wqe, u32 off,
 
 	if (!why)
 		return true;
-	srnic_qp_refused(qp, why);
+	srnic_qp_refused(qp, why, &sgl.rq, pkt->opcode, pkt->psn, NULL);
 	srnic_sq_fail(qp, wqe, IB_WC_LOC_PROT_ERR, why);
 	return false;
 }
@@ -173,7 +174,7 @@ static void got_read_data(struct srnic_qp *qp, struct srnic_swqe *wqe,
 		srnic_sq_fail(qp, wqe, IB_WC_BAD_RESP_ERR, 0);
 		return;
 	}
-	if (!scatter(qp, wqe, off, len, &cur))
+	if (!scatter(qp, wqe, pkt, off, len, &cur))
 		return;
 	wqe->done = pkt->psn == wqe->last_psn;
 	move_una(qp, srnic_psn_add(pkt->psn, 1));
@@ -192,7 +193,7 @@ static void got_atomic_ack(struct srnic_qp *qp, struct srnic_swqe *wqe,
 		srnic_sq_fail(qp, wqe, IB_WC_BAD_RESP_ERR, 0);
 		return;
 	}
-	if (!scatter(qp, wqe, 0, sizeof(pkt->orig), &cur))
+	if (!scatter(qp, wqe, pkt, 0, sizeof(pkt->orig), &cur))
 		return;
 	wqe->done = true;
 	move_una(qp, srnic_psn_add(pkt->psn, 1));

@@ -31,6 +31,7 @@
 #include <rdma/rdma_netlink.h>
 #include <rdma/srnic-abi.h>
 
+#include "debugfs.h"
 #include "key.h"
 #include "verbs.h"
 
@@ -136,6 +137,7 @@ static void srnic_dealloc(struct ib_device *ibdev)
 {
 	struct srnic_dev *dev = to_srnic_dev(ibdev);
 
+	srnic_debugfs_del(dev);
 	srnic_port_exit(&dev->tp.port);
 	srnic_tp_exit(&dev->tp);
 	srnic_mpt_destroy(dev->tp.mpt);
@@ -143,10 +145,18 @@ static void srnic_dealloc(struct ib_device *ibdev)
 	ida_destroy(&dev->pdns);
 }
 
+/* It has its name now, which nobody else has. */
+static int srnic_enable(struct ib_device *ibdev)
+{
+	srnic_debugfs_add(to_srnic_dev(ibdev), dev_name(&ibdev->dev));
+	return 0;
+}
+
 static const struct ib_device_ops life_ops = {
 	.owner = THIS_MODULE,
 	.driver_id = (enum rdma_driver_id)SRNIC_DRIVER_ID,
 	.uverbs_abi_ver = SRNIC_UVERBS_ABI_VERSION,
+	.enable_driver = srnic_enable,
 	.dealloc_driver = srnic_dealloc,
 };
 
@@ -310,6 +320,7 @@ int srnic_device_init(void)
 	err = register_netdevice_notifier(&netdev_notifier);
 	if (err)
 		return err;
+	srnic_debugfs_init();
 	rdma_link_register(&link_ops);
 	return 0;
 }
@@ -322,4 +333,5 @@ void srnic_device_exit(void)
 	/* waits for every unregistration in progress, queued ones too */
 	ib_unregister_driver((enum rdma_driver_id)SRNIC_DRIVER_ID);
 	unregister_netdevice_notifier(&netdev_notifier);
+	srnic_debugfs_exit();
 }

@@ -21,6 +21,7 @@
  *	netdev, or NULL. Lives as long as the netdev, which @tp.port holds.
  * @pdns: protection domain numbers in use
  * @cqs: number of CQs
+ * @debugfs: its directory
  * @active: what the last port event said; RTNL
  */
 struct srnic_dev {
@@ -29,6 +30,7 @@ struct srnic_dev {
 	struct device *client;
 	struct ida pdns;
 	atomic_t cqs;
+	struct dentry *debugfs;
 	bool active;
 };
 

@@ -70,8 +70,10 @@
 #include <linux/processor.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
+#include <linux/timekeeping.h>
 
 #include "key.h"
+#include "mtt.h"
 
 #define CHUNK_ORDER	12
 #define CHUNK_SLOTS	BIT(CHUNK_ORDER)
@@ -333,6 +335,7 @@ static void begin_life(struct srnic_mpt *mpt, struct srnic_mpt_entry *e)
 	e->length = 0;
 	e->mtt = NULL;
 	e->mtt_off = 0;
+	e->born = ktime_get_seconds();
 	/* readers may be comparing it, and refuse whatever they find */
 	WRITE_ONCE(e->key, key);
 	WRITE_ONCE(e->state, SRNIC_MPT_RESERVED);
@@ -372,27 +375,31 @@ struct srnic_mpt_entry *srnic_mpt_alloc(struct srnic_mpt *mpt)
  *
  * Unless it has been killed in the meantime (a donor's revoke): then it stays
  * dead.
+ *
+ * Return: whether it works.
  */
-void srnic_mpt_publish(struct srnic_mpt_entry *e)
+bool srnic_mpt_publish(struct srnic_mpt_entry *e)
 {
 	u8 old = SRNIC_MPT_RESERVED;
 
 	/* full barrier: the fields before the state; see look() */
-	if (!try_cmpxchg(&e->state, &old, SRNIC_MPT_VALID))
-		WARN_ON_ONCE(old != SRNIC_MPT_INVALID &&
-			     old != SRNIC_MPT_REVOKED);
+	if (try_cmpxchg(&e->state, &old, SRNIC_MPT_VALID))
+		return true;
+	WARN_ON_ONCE(old != SRNIC_MPT_INVALID && old != SRNIC_MPT_REVOKED);
+	return false;
 }
 
-/* VALID or RESERVED -> state; REVOKED stays. */
-static void leave_valid(struct srnic_mpt_entry *e, enum srnic_mpt_state state)
+/* VALID or RESERVED -> state; REVOKED stays. Was it VALID? */
+static bool leave_valid(struct srnic_mpt_entry *e, enum srnic_mpt_state state)
 {
 	u8 old = READ_ONCE(e->state);
 
 	do {
 		if (WARN_ON_ONCE(old == SRNIC_MPT_FREE) ||
 		    old == SRNIC_MPT_REVOKED)
-			return;
+			return false;
 	} while (!try_cmpxchg(&e->state, &old, (u8)state));
+	return old == SRNIC_MPT_VALID;
 }
 
 static void relax(void)
@@ -414,13 +421,14 @@ static void relax(void)
  *
  * Context: process or softirq, not between srnic_mpt_enter() and
  * srnic_mpt_leave(). Spins for one packet's copy at the most.
+ * Return: true for the one call that ended the key's life.
  */
-void srnic_mpt_kill(struct srnic_mpt *mpt, struct srnic_mpt_entry *e,
+bool srnic_mpt_kill(struct srnic_mpt *mpt, struct srnic_mpt_entry *e,
 		    enum srnic_mpt_state state)
 {
+	bool lived = leave_valid(e, state);
 	int cpu;
 
-	leave_valid(e, state);
 	/* the state before the guards: pairs with the barrier in enter */
 	smp_mb();
 	for_each_possible_cpu(cpu) {
@@ -428,6 +436,7 @@ void srnic_mpt_kill(struct srnic_mpt *mpt, struct srnic_mpt_entry *e,
 		while (smp_load_acquire(per_cpu_ptr(mpt->guard, cpu)) == e)
 			relax();
 	}
+	return lived;
 }
 
 /**
@@ -522,4 +531,83 @@ void srnic_mpt_leave(struct srnic_mpt *mpt)
 	lockdep_assert_in_softirq();
 	/* all accesses to the memory before: pairs with the acquire in kill */
 	smp_store_release(this_cpu_ptr(mpt->guard), NULL);
+}
+
+/**
+ * srnic_mpt_next_used() - skip slots that have never lived
+ * @mpt: table
+ * @slot: where to begin
+ *
+ * Context: process.
+ * Return: the first slot from @slot on in a chunk that is open and that is not
+ * free at this moment; srnic_mpt_slots() if there is none.
+ */
+u32 srnic_mpt_next_used(struct srnic_mpt *mpt, u32 slot)
+{
+	/* a hint: lookup() sees for itself which chunks are there */
+	u32 end = READ_ONCE(mpt->open) << mpt->chunk_order;
+
+	for (; slot < end; slot++) {
+		const struct srnic_mpt_entry *e = lookup(mpt, slot);
+
+		if (e && READ_ONCE(e->state) != SRNIC_MPT_FREE)
+			return slot;
+		if (!(slot % CHUNK_SLOTS))
+			cond_resched();
+	}
+	return srnic_mpt_slots(mpt);
+}
+
+/* CPUs that use the entry, but for this one. */
+static u32 count_users(struct srnic_mpt *mpt, const struct srnic_mpt_entry *e)
+{
+	u32 n = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		n += READ_ONCE(*per_cpu_ptr(mpt->guard, cpu)) == e;
+	return n;
+}
+
+/**
+ * srnic_mpt_view() - tell of an entry
+ * @mpt: table
+ * @slot: its number
+ * @to: filled
+ *
+ * Taken as by a packet: what is told of a VALID entry is of one life. Of another
+ * it may be a mixture of this life and the next.
+ *
+ * Context: process.
+ * Return: false when the slot is free or was never used.
+ */
+bool srnic_mpt_view(struct srnic_mpt *mpt, u32 slot, struct srnic_mpt_view *to)
+{
+	const struct srnic_mpt_entry *e = lookup(mpt, slot);
+	const struct srnic_mpt_entry **guard;
+
+	if (!e)
+		return false;
+	to->users = count_users(mpt, e);
+	local_bh_disable();
+	guard = this_cpu_ptr(mpt->guard);
+	WRITE_ONCE(*guard, e);
+	/* the guard before the state: pairs with the barrier in kill */
+	smp_mb();
+	/* the state before the fields: pairs with publish */
+	to->state = smp_load_acquire(&e->state);
+	to->kind = READ_ONCE(e->kind);
+	to->key = READ_ONCE(e->key);
+	to->access = READ_ONCE(e->access);
+	to->pdn = READ_ONCE(e->pdn);
+	to->qpn = READ_ONCE(e->qpn);
+	to->gen = READ_ONCE(e->gen);
+	to->iova = READ_ONCE(e->iova);
+	to->length = READ_ONCE(e->length);
+	to->age = (u32)ktime_get_seconds() - READ_ONCE(e->born);
+	to->runs = to->state == SRNIC_MPT_VALID && e->mtt ? e->mtt->nruns : 0;
+	/* all of the above before: pairs with the acquire in kill */
+	smp_store_release(guard, NULL);
+	local_bh_enable();
+	return to->state != SRNIC_MPT_FREE;
 }

@@ -57,7 +57,8 @@ enum srnic_mpt_kind {
  * @length: bytes
  * @mtt: where the bytes are (NULL for SRNIC_MPT_DMA and for length 0)
  * @mtt_off: offset of @iova in @mtt
- * @next: free list
+ * @next: of a free slot: the next one in the list
+ * @born: of any other: seconds since boot when its life began, modulo 2^32
  * @slot: number of this slot, constant
  */
 struct srnic_mpt_entry {
@@ -73,7 +74,10 @@ struct srnic_mpt_entry {
 	u64 length;
 	const struct srnic_mtt *mtt;
 	u64 mtt_off;
-	u32 next;
+	union {
+		u32 next;
+		u32 born;
+	};
 	u32 slot;
 } __aligned(64);
 
@@ -128,9 +132,13 @@ u32 srnic_mpt_reuse_distance(const struct srnic_mpt *mpt);
 
 /* Writers: process context. */
 struct srnic_mpt_entry *srnic_mpt_alloc(struct srnic_mpt *mpt);	/* ERR_PTR(-ENOMEM) */
-void srnic_mpt_publish(struct srnic_mpt_entry *e);	/* fields filled -> VALID */
-/* The barrier: VALID -> state; on return no reader uses the entry. */
-void srnic_mpt_kill(struct srnic_mpt *mpt, struct srnic_mpt_entry *e,
+/* Fields filled -> VALID; false: it was killed before. */
+bool srnic_mpt_publish(struct srnic_mpt_entry *e);
+/*
+ * The barrier: VALID -> state; on return no reader uses the entry. true: the key
+ * worked until this call.
+ */
+bool srnic_mpt_kill(struct srnic_mpt *mpt, struct srnic_mpt_entry *e,
 		    enum srnic_mpt_state state);
 void srnic_mpt_free(struct srnic_mpt *mpt, struct srnic_mpt_entry *e);
 
@@ -141,5 +149,58 @@ enum srnic_key_reason srnic_mpt_enter(struct srnic_mpt *mpt,
 				      const struct srnic_mpt_req *rq,
 				      const struct srnic_mpt_entry **e);
 void srnic_mpt_leave(struct srnic_mpt *mpt);
+
+/**
+ * struct srnic_mpt_view - what can be told of an entry
+ * @key: as in struct srnic_mpt_entry, as all without a word
+ * @state:
+ * @kind:
+ * @access:
+ * @pdn:
+ * @qpn:
+ * @gen:
+ * @iova:
+ * @length:
+ * @runs: of its MTT; 0 unless it is VALID
+ * @age: seconds since srnic_mpt_alloc()
+ * @users: CPUs that are using it now
+ */
+struct srnic_mpt_view {
+	u32 key;
+	u8 state;
+	u8 kind;
+	u32 access;
+	u32 pdn;
+	u32 qpn;
+	u32 gen;
+	u64 iova;
+	u64 length;
+	u32 runs;
+	u32 age;
+	u32 users;
+};
+
+/* For people: process context; false where the slot has no life. */
+bool srnic_mpt_view(struct srnic_mpt *mpt, u32 slot, struct srnic_mpt_view *to);
+/* The first slot from @slot on that may have one, or the number of slots. */
+u32 srnic_mpt_next_used(struct srnic_mpt *mpt, u32 slot);
+
+/* "unknown", "stale", ... as in the counters' names. */
+static inline const char *srnic_key_reason_name(enum srnic_key_reason why)
+{
+	static const char * const names[SRNIC_KEY_REASONS] = {
+		[SRNIC_KEY_OK] = "ok",
+		[SRNIC_KEY_UNKNOWN] = "unknown",
+		[SRNIC_KEY_STALE] = "stale",
+		[SRNIC_KEY_PD] = "pd",
+		[SRNIC_KEY_ACCESS] = "access",
+		[SRNIC_KEY_BOUNDS] = "bounds",
+		[SRNIC_KEY_STATE] = "state",
+		[SRNIC_KEY_REVOKED] = "revoked",
+		[SRNIC_KEY_QP] = "qp",
+	};
+
+	return why < SRNIC_KEY_REASONS ? names[why] : "?";
+}
 
 #endif /* SRNIC_MPT_H */

@@ -24,6 +24,7 @@
 
 #include "mtt.h"
 #include "peer.h"
+#include "trace.h"
 
 /* Rights that are enforced, and hints that may be ignored. */
 #define MR_RIGHTS	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |	\
@@ -53,15 +54,21 @@ static int check_range(u64 start, u64 length, u64 iova)
 	return 0;
 }
 
+static const char *device_name(const struct srnic_mr *mr)
+{
+	return dev_name(&mr->ibmr.device->dev);
+}
+
 static void mr_revoke(void *ctx)
 {
 	struct srnic_mr *mr = ctx;
 
-	srnic_mpt_kill(mr->mpt, mr->e, SRNIC_MPT_REVOKED);
+	if (srnic_mpt_kill(mr->mpt, mr->e, SRNIC_MPT_REVOKED))
+		trace_key_dead(device_name(mr), mr->ibmr.lkey, true);
 }
 
 /* A region without memory and rights, its key chosen. */
-static struct srnic_mr *mr_alloc(struct srnic_mpt *mpt)
+static struct srnic_mr *mr_alloc(struct srnic_mpt *mpt, struct ib_device *ibdev)
 {
 	struct srnic_mr *mr;
 
@@ -76,9 +83,21 @@ static struct srnic_mr *mr_alloc(struct srnic_mpt *mpt)
 		kfree(mr);
 		return ERR_PTR(err);
 	}
+	mr->ibmr.device = ibdev;
 	mr->ibmr.lkey = mr->e->key;
 	mr->ibmr.rkey = mr->e->key;
 	return mr;
+}
+
+/* The entry is filled in. */
+static void mr_publish(struct srnic_mr *mr)
+{
+	const struct srnic_mpt_entry *e = mr->e;
+
+	if (srnic_mpt_publish(mr->e))
+		trace_key_born(device_name(mr), e->key, e->kind, e->pdn,
+			       e->access, e->iova, e->length,
+			       mr->mtt ? mr->mtt->nruns : 0);
 }
 
 static int map_peer(struct srnic_mr *mr, u64 length)
@@ -175,7 +194,7 @@ struct srnic_mr *srnic_mr_reg_user(struct srnic_mpt *mpt, struct ib_device *ibde
 	if (err)
 		return ERR_PTR(err);
 
-	mr = mr_alloc(mpt);
+	mr = mr_alloc(mpt, ibdev);
 	if (IS_ERR(mr))
 		return mr;
 	if (length) {
@@ -192,7 +211,7 @@ struct srnic_mr *srnic_mr_reg_user(struct srnic_mpt *mpt, struct ib_device *ibde
 	mr->e->mtt = mr->mtt;
 	mr->ibmr.iova = iova;
 	mr->ibmr.length = length;
-	srnic_mpt_publish(mr->e);
+	mr_publish(mr);
 	return mr;
 
 destroy:
@@ -203,13 +222,15 @@ destroy:
 /**
  * srnic_mr_reg_dma() - all kernel memory, for kernel users
  * @mpt: table for the key
+ * @ibdev: device
  * @pdn: its protection domain
  * @access: IB_ACCESS_*
  *
  * Context: process.
  * Return: the region or an ERR_PTR as in srnic_mr_reg_user().
  */
-struct srnic_mr *srnic_mr_reg_dma(struct srnic_mpt *mpt, u32 pdn, int access)
+struct srnic_mr *srnic_mr_reg_dma(struct srnic_mpt *mpt, struct ib_device *ibdev,
+				  u32 pdn, int access)
 {
 	struct srnic_mr *mr;
 	int err;
@@ -217,14 +238,14 @@ struct srnic_mr *srnic_mr_reg_dma(struct srnic_mpt *mpt, u32 pdn, int access)
 	err = check_access(access);
 	if (err)
 		return ERR_PTR(err);
-	mr = mr_alloc(mpt);
+	mr = mr_alloc(mpt, ibdev);
 	if (IS_ERR(mr))
 		return mr;
 	mr->e->kind = SRNIC_MPT_DMA;
 	mr->e->access = access & MR_RIGHTS;
 	mr->e->pdn = pdn;
 	mr->e->length = U64_MAX;
-	srnic_mpt_publish(mr->e);
+	mr_publish(mr);
 	return mr;
 }
 
@@ -239,7 +260,8 @@ struct srnic_mr *srnic_mr_reg_dma(struct srnic_mpt *mpt, u32 pdn, int access)
  */
 void srnic_mr_destroy(struct srnic_mr *mr)
 {
-	srnic_mpt_kill(mr->mpt, mr->e, SRNIC_MPT_INVALID);
+	if (srnic_mpt_kill(mr->mpt, mr->e, SRNIC_MPT_INVALID))
+		trace_key_dead(device_name(mr), mr->ibmr.lkey, false);
 	if (mr->peer)
 		srnic_peer_put(mr->peer);
 	srnic_mpt_free(mr->mpt, mr->e);

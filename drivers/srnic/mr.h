@@ -38,7 +38,8 @@ static inline struct srnic_mr *to_srnic_mr(struct ib_mr *ibmr)
 struct srnic_mr *srnic_mr_reg_user(struct srnic_mpt *mpt, struct ib_device *ibdev,
 				   u32 pdn, struct device *client, u64 start,
 				   u64 length, u64 iova, int access);
-struct srnic_mr *srnic_mr_reg_dma(struct srnic_mpt *mpt, u32 pdn, int access);
+struct srnic_mr *srnic_mr_reg_dma(struct srnic_mpt *mpt, struct ib_device *ibdev,
+				  u32 pdn, int access);
 void srnic_mr_destroy(struct srnic_mr *mr);
 
 #endif /* SRNIC_MR_H */

@@ -13,10 +13,13 @@
 #define SRNIC_NET_H
 
 #include <linux/in6.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
 #include <linux/netdevice.h>
 #include <linux/refcount.h>
 #include <linux/skbuff.h>
 #include <net/dst_cache.h>
+#include <net/ipv6.h>
 #include <rdma/ib_verbs.h>
 
 #include "pkt.h"
@@ -138,6 +141,23 @@ struct srnic_av *srnic_av_create(struct srnic_port *port,
 struct srnic_av *srnic_av_get(struct srnic_av *av);	/* NULL: too late */
 void srnic_av_put(struct srnic_av *av);	/* any context */
 bool srnic_av_is_peer(const struct srnic_av *av, const struct srnic_rx *rx);
+
+/* The peer's address, and a sender's, as a GID. */
+static inline void srnic_av_gid(const struct srnic_av *av, union ib_gid *gid)
+{
+	if (av->ipv6)
+		memcpy(gid->raw, &av->d6, sizeof(gid->raw));
+	else
+		ipv6_addr_set_v4mapped(av->d4, (struct in6_addr *)gid->raw);
+}
+
+static inline void srnic_rx_gid(const struct srnic_rx *rx, union ib_gid *gid)
+{
+	if (rx->ipv6)
+		memcpy(gid->raw, &rx->ip6->saddr, sizeof(gid->raw));
+	else
+		ipv6_addr_set_v4mapped(rx->ip4->saddr, (struct in6_addr *)gid->raw);
+}
 
 /*
  * An skb with room for all headers below, and len bytes (BTH to pad, skb_put()

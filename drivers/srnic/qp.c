@@ -21,6 +21,7 @@
 #include "response.h"
 #include "rq.h"
 #include "sq.h"
+#include "trace.h"
 
 /**
  * srnic_tp_init() - make the transport of a device
@@ -29,11 +30,14 @@
  * @mpt: its key table
  * @stats: its counters
  *
- * Return: 0.
+ * Return: 0, -ENOMEM.
  */
 int srnic_tp_init(struct srnic_tp *tp, struct ib_device *ibdev,
 		  struct srnic_mpt *mpt, struct srnic_stats __percpu *stats)
 {
+	tp->ledger = srnic_ledger_create();
+	if (!tp->ledger)
+		return -ENOMEM;
 	tp->ibdev = ibdev;
 	tp->mpt = mpt;
 	tp->stats = stats;
@@ -53,6 +57,7 @@ void srnic_tp_exit(struct srnic_tp *tp)
 	WARN_ON(!xa_empty(&tp->ahs));
 	xa_destroy(&tp->qps);
 	xa_destroy(&tp->ahs);
+	srnic_ledger_destroy(tp->ledger);
 }
 
 /**
@@ -85,13 +90,37 @@ void srnic_tp_receive(struct srnic_port *port, const struct srnic_rx *rx)
 
 /**
  * srnic_qp_refused() - a key was refused
- * @qp: by whom
+ * @qp: by whom; one of its locks is held
  * @why: the reason, not SRNIC_KEY_OK
+ * @rq: what was wanted
+ * @opcode: of the packet that asked for it, or wasn't sent for it
+ * @psn: its PSN
+ * @peer: where it came from or would have gone to; NULL: the QP's peer
  */
-void srnic_qp_refused(struct srnic_qp *qp, enum srnic_key_reason why)
+void srnic_qp_refused(struct srnic_qp *qp, enum srnic_key_reason why,
+		      const struct srnic_mpt_req *rq, u8 opcode, u32 psn,
+		      const union ib_gid *peer)
 {
+	const struct srnic_av *av = srnic_qp_av(qp);
+	struct srnic_refusal r = {
+		.when = ktime_get_real_ns(),
+		.why = why,
+		.opcode = opcode,
+		.qpn = qp->qpn,
+		.psn = psn,
+		.rq = *rq,
+	};
+
+	if (peer)
+		r.peer = *peer;
+	else if (av)
+		srnic_av_gid(av, &r.peer);
 	srnic_count(qp->tp->stats,
 		    SRNIC_STAT_KEY_UNKNOWN + why - SRNIC_KEY_UNKNOWN);
+	srnic_ledger_add(qp->tp->ledger, &r);
+	trace_key_refused(dev_name(&qp->tp->ibdev->dev),
+			  srnic_key_reason_name(why), rq->key, rq->addr,
+			  rq->len, qp->qpn, psn, opcode, r.peer.raw);
 }
 
 /**

@@ -8,6 +8,7 @@
 #include <linux/xarray.h>
 
 #include "cq.h"
+#include "ledger.h"
 #include "mpt.h"
 #include "net.h"
 
@@ -17,6 +18,7 @@
  * @port: its end of the netdev
  * @mpt: its key table
  * @stats: its counters
+ * @ledger: its last refusals
  * @qps: QPN -> struct srnic_qp. Readers: RCU. A QP leaves it, and a grace
  *	period passes, before it is freed. The GSI QP is number 1.
  * @ahs: handle -> struct srnic_av, of programs' AHs. Readers: RCU.
@@ -27,6 +29,7 @@ struct srnic_tp {
 	struct srnic_port port;
 	struct srnic_mpt *mpt;
 	struct srnic_stats __percpu *stats;
+	struct srnic_ledger *ledger;
 	struct xarray qps;
 	struct xarray ahs;
 	atomic_t nqps;
@@ -81,8 +84,13 @@ int srnic_qp_query(struct srnic_qp *qp, struct ib_qp_attr *attr, int mask,
  * The QP has failed: flush both halves, soon. One of its locks is held.
  */
 void srnic_qp_error(struct srnic_qp *qp);
-/* A key was refused: count why. */
-void srnic_qp_refused(struct srnic_qp *qp, enum srnic_key_reason why);
+/*
+ * A key was refused: count why, and write it down. opcode, psn: of the packet;
+ * peer: NULL: the QP's, one of its locks is held.
+ */
+void srnic_qp_refused(struct srnic_qp *qp, enum srnic_key_reason why,
+		      const struct srnic_mpt_req *rq, u8 opcode, u32 psn,
+		      const union ib_gid *peer);
 /* Have the work item report IB_EVENT_* . Any context. */
 void srnic_qp_event(struct srnic_qp *qp, enum ib_event_type event);
 

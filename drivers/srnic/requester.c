@@ -240,7 +240,11 @@ static int requester_xmit(struct srnic_qp *qp, struct srnic_swqe *wqe,
 	else if (out->len)
 		wqe->why = srnic_sgl_get(qp->tp->mpt, &sgl, off, out->len, payload);
 	if (wqe->why) {
-		srnic_qp_refused(qp, wqe->why);
+		union ib_gid peer;
+
+		srnic_av_gid(av, &peer);
+		srnic_qp_refused(qp, wqe->why, &sgl.rq, out->opcode, out->psn,
+				 &peer);
 		wqe->status = IB_WC_LOC_PROT_ERR;
 		kfree_skb(skb);
 		return -EACCES;

@@ -79,9 +79,11 @@ static bool length_fits(const struct srnic_qp *qp, const struct srnic_pkt *pkt)
 	       (pkt->len || pkt->op->pos & SRNIC_OP_FIRST);
 }
 
-static enum verdict refuse(struct srnic_qp *qp, enum srnic_key_reason why)
+static enum verdict refuse(struct srnic_qp *qp, enum srnic_key_reason why,
+			   const struct srnic_mpt_req *req,
+			   const struct srnic_pkt *pkt)
 {
-	srnic_qp_refused(qp, why);
+	srnic_qp_refused(qp, why, req, pkt->opcode, pkt->psn, NULL);
 	return BAD_KEY;
 }
 
@@ -151,7 +153,9 @@ static enum verdict do_send(struct srnic_qp *qp, const struct srnic_pkt *pkt)
 		return fail_recv(qp, IB_WC_LOC_LEN_ERR, 0, BAD_REQUEST);
 	/* no region here can be invalidated by a peer */
 	if (pkt->op->has & SRNIC_HAS_IETH) {
-		srnic_qp_refused(qp, SRNIC_KEY_ACCESS);
+		sgl.rq.key = pkt->inv_rkey;
+		srnic_qp_refused(qp, SRNIC_KEY_ACCESS, &sgl.rq, pkt->opcode,
+				 pkt->psn, NULL);
 		return fail_recv(qp, IB_WC_LOC_PROT_ERR, SRNIC_KEY_ACCESS,
 				 BAD_KEY);
 	}
@@ -161,7 +165,7 @@ static enum verdict do_send(struct srnic_qp *qp, const struct srnic_pkt *pkt)
 		why = srnic_sgl_put(qp->tp->mpt, &sgl, rq->msg_len, pkt->len,
 				    &cur);
 	if (why) {
-		srnic_qp_refused(qp, why);
+		srnic_qp_refused(qp, why, &sgl.rq, pkt->opcode, pkt->psn, NULL);
 		return fail_recv(qp, IB_WC_LOC_PROT_ERR, why, BAD_RECV);
 	}
 	rq->msg_len += pkt->len;
@@ -214,14 +218,14 @@ static enum verdict do_write(struct srnic_qp *qp, const struct srnic_pkt *pkt)
 		req.len = rq->dmalen;
 		why = srnic_access_probe(qp->tp->mpt, &req);
 		if (why)
-			return refuse(qp, why);
+			return refuse(qp, why, &req, pkt);
 	}
 	if (pkt->len) {
 		req.addr = rq->va + rq->msg_len;
 		req.len = pkt->len;
 		why = srnic_access_put(qp->tp->mpt, &req, &cur);
 		if (why)
-			return refuse(qp, why);
+			return refuse(qp, why, &req, pkt);
 	}
 	rq->msg_len += pkt->len;
 	if (recv)
@@ -274,7 +278,7 @@ static enum verdict do_read(struct srnic_qp *qp, const struct srnic_pkt *pkt)
 	if (pkt->dmalen)
 		why = srnic_access_probe(qp->tp->mpt, &req);
 	if (why)
-		return refuse(qp, why);
+		return refuse(qp, why, &req, pkt);
 
 	res = new_resource(rq, pkt, max(DIV_ROUND_UP(pkt->dmalen, qp->mtu), 1U));
 	res->len = pkt->dmalen;
@@ -305,7 +309,7 @@ static enum verdict do_atomic(struct srnic_qp *qp, const struct srnic_pkt *pkt)
 				pkt->compare, pkt->swap_add, &orig, &why))
 		return BAD_REQUEST;
 	if (why)
-		return refuse(qp, why);
+		return refuse(qp, why, &req, pkt);
 
 	new_resource(rq, pkt, 1)->orig = orig;
 	srnic_response_atomic(rq, pkt->psn, orig, pkt->op->kind);
@@ -383,7 +387,7 @@ static void repeat_atomic(struct srnic_qp *qp, const struct srnic_pkt *pkt)
 		return;
 	why = srnic_access_probe(qp->tp->mpt, &req);
 	if (why) {
-		srnic_qp_refused(qp, why);
+		srnic_qp_refused(qp, why, &req, pkt->opcode, pkt->psn, NULL);
 		srnic_response_nak(&qp->rq, pkt->psn, SRNIC_AETH_NAK |
 				   SRNIC_NAK_REM_ACCESS, true);
 		return;
@@ -462,33 +466,33 @@ static void make_grh(const struct srnic_rx *rx, u8 grh[40])
 	}
 }
 
+/* Into the receive at hand; sgl: for what was refused. */
 static enum srnic_key_reason put_datagram(struct srnic_qp *qp,
-					  const struct srnic_rx *rx)
+					  const struct srnic_rx *rx,
+					  struct srnic_sgl *sgl)
 {
-	struct srnic_recv *r = &qp->rq.recv;
-	struct srnic_sgl sgl = {
-		.sge = r->sge,
-		.nsge = r->nsge,
-		.pdn = qp->pdn,
-		.qpn = qp->qpn,
-	};
 	u8 grh[40];
 	struct kvec v = { .iov_base = grh, .iov_len = sizeof(grh) };
 	struct srnic_cursor cur = { .seg = &v };
 	enum srnic_key_reason why;
 
 	make_grh(rx, grh);
-	why = srnic_sgl_put(qp->tp->mpt, &sgl, 0, sizeof(grh), &cur);
+	why = srnic_sgl_put(qp->tp->mpt, sgl, 0, sizeof(grh), &cur);
 	if (why || !rx->pkt.len)
 		return why;
 	cur = (struct srnic_cursor) { .seg = rx->pkt.seg };
-	return srnic_sgl_put(qp->tp->mpt, &sgl, sizeof(grh), rx->pkt.len, &cur);
+	return srnic_sgl_put(qp->tp->mpt, sgl, sizeof(grh), rx->pkt.len, &cur);
 }
 
 static void ud_receive(struct srnic_qp *qp, const struct srnic_rx *rx)
 {
 	const struct srnic_pkt *pkt = &rx->pkt;
 	struct srnic_recv *r = &qp->rq.recv;
+	struct srnic_sgl sgl = {
+		.sge = r->sge,
+		.pdn = qp->pdn,
+		.qpn = qp->qpn,
+	};
 	struct srnic_cqe cqe = {
 		.status = IB_WC_SUCCESS,
 		.opcode = IB_WC_RECV,
@@ -512,14 +516,18 @@ static void ud_receive(struct srnic_qp *qp, const struct srnic_rx *rx)
 		fail_recv(qp, IB_WC_LOC_QP_OP_ERR, 0, DROP);
 		return;
 	}
+	sgl.nsge = r->nsge;
 	/* the sender's fault must not cost us the receive, or the QP */
 	if (cqe.byte_len > r->length) {
 		srnic_count(qp->tp->stats, SRNIC_STAT_MALFORMED_PKTS);
 		return;
 	}
-	why = put_datagram(qp, rx);
+	why = put_datagram(qp, rx, &sgl);
 	if (why) {
-		srnic_qp_refused(qp, why);
+		union ib_gid peer;
+
+		srnic_rx_gid(rx, &peer);
+		srnic_qp_refused(qp, why, &sgl.rq, pkt->opcode, pkt->psn, &peer);
 		fail_recv(qp, IB_WC_LOC_PROT_ERR, why, DROP);
 		return;
 	}

@@ -2,21 +2,24 @@
 #include "sge.h"
 
 /*
- * The next piece of the list, as a request: from *off (which moves from the
- * list's start to the piece's) at most len bytes. The refusal behind the end.
+ * The next piece of the list, as a request in sgl->rq: from *off (which moves
+ * from the list's start to the piece's) at most len bytes. The refusal behind
+ * the end.
  */
-static enum srnic_key_reason next_piece(const struct srnic_sgl *sgl, u32 *idx,
-					u32 *off, u32 len, u32 access,
-					struct srnic_mpt_req *rq)
+static enum srnic_key_reason next_piece(struct srnic_sgl *sgl, u32 *idx,
+					u32 *off, u32 len, u32 access)
 {
+	struct srnic_mpt_req *rq = &sgl->rq;
 	const struct ib_sge *sge;
 
 	while (*idx < sgl->nsge && *off >= sgl->sge[*idx].length) {
 		*off -= sgl->sge[*idx].length;
 		(*idx)++;
 	}
-	if (*idx == sgl->nsge)
+	if (*idx == sgl->nsge) {
+		*rq = (struct srnic_mpt_req) { .access = access, .len = len };
 		return SRNIC_KEY_BOUNDS;
+	}
 	sge = &sgl->sge[*idx];
 	*rq = (struct srnic_mpt_req) {
 		.key = sge->lkey,
@@ -41,17 +44,16 @@ static enum srnic_key_reason next_piece(const struct srnic_sgl *sgl, u32 *idx,
  * Return: the first refusal; pieces before it are written.
  */
 enum srnic_key_reason srnic_sgl_put(struct srnic_mpt *mpt,
-				    const struct srnic_sgl *sgl, u32 off,
+				    struct srnic_sgl *sgl, u32 off,
 				    u32 len, struct srnic_cursor *src)
 {
 	enum srnic_key_reason why;
-	struct srnic_mpt_req rq;
 	u32 idx = 0;
 
-	for (; len; len -= rq.len) {
-		why = next_piece(sgl, &idx, &off, len, IB_ACCESS_LOCAL_WRITE, &rq);
+	for (; len; len -= sgl->rq.len) {
+		why = next_piece(sgl, &idx, &off, len, IB_ACCESS_LOCAL_WRITE);
 		if (!why)
-			why = srnic_access_put(mpt, &rq, src);
+			why = srnic_access_put(mpt, &sgl->rq, src);
 		if (why)
 			return why;
 	}
@@ -69,17 +71,16 @@ enum srnic_key_reason srnic_sgl_put(struct srnic_mpt *mpt,
  * Return: the first refusal.
  */
 enum srnic_key_reason srnic_sgl_get(struct srnic_mpt *mpt,
-				    const struct srnic_sgl *sgl, u32 off,
+				    struct srnic_sgl *sgl, u32 off,
 				    u32 len, void *dst)
 {
 	enum srnic_key_reason why;
-	struct srnic_mpt_req rq;
 	u32 idx = 0;
 
-	for (; len; len -= rq.len, dst += rq.len) {
-		why = next_piece(sgl, &idx, &off, len, 0, &rq);
+	for (; len; len -= sgl->rq.len, dst += sgl->rq.len) {
+		why = next_piece(sgl, &idx, &off, len, 0);
 		if (!why)
-			why = srnic_access_get(mpt, &rq, dst);
+			why = srnic_access_get(mpt, &sgl->rq, dst);
 		if (why)
 			return why;
 	}

@@ -282,7 +282,7 @@ static struct ib_mr *srnic_get_dma_mr(struct ib_pd *ibpd, int access)
 {
 	struct srnic_dev *dev = to_srnic_dev(ibpd->device);
 
-	return mr_result(srnic_mr_reg_dma(dev->tp.mpt, to_srnic_pd(ibpd)->pdn,
+	return mr_result(srnic_mr_reg_dma(dev->tp.mpt, &dev->ibdev, to_srnic_pd(ibpd)->pdn,
 					  access));
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The whole memory layer but peer.c, for which the test stands in. */
+#include "no_trace.h"
 #include "../../drivers/srnic/key.c"
 #include "../../drivers/srnic/mpt_check.c"
 #include "../../drivers/srnic/mpt.c"

@@ -8,3 +8,4 @@
 #include "../../drivers/srnic/access.c"
 #include "../../drivers/srnic/sge.c"
 #include "../../drivers/srnic/opcode.c"
+#include "../../drivers/srnic/ledger.c"

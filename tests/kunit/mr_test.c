@@ -309,7 +309,7 @@ static void mr_table_full(struct kunit *test)
 		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, mr[i]);
 	}
 	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(reg(f, 0, 1, RW)), -ENOMEM);
-	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(srnic_mr_reg_dma(f->mpt, PDN, 0)),
+	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(srnic_mr_reg_dma(f->mpt, f->ibdev, PDN, 0)),
 			-ENOMEM);
 	for (i = 0; i < n; i++)
 		srnic_mr_destroy(mr[i]);
@@ -325,10 +325,10 @@ static void mr_dma(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, mem);
 	KUNIT_EXPECT_EQ(test,
-			PTR_ERR_OR_ZERO(srnic_mr_reg_dma(f->mpt, PDN,
+			PTR_ERR_OR_ZERO(srnic_mr_reg_dma(f->mpt, f->ibdev, PDN,
 							 IB_ACCESS_REMOTE_WRITE)),
 			-EINVAL);
-	mr = srnic_mr_reg_dma(f->mpt, PDN, RW);
+	mr = srnic_mr_reg_dma(f->mpt, f->ibdev, PDN, RW);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, mr);
 	mem[3] = 77;
 	KUNIT_EXPECT_EQ(test, get(f, mr->ibmr.lkey,

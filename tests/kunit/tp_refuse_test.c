@@ -49,6 +49,32 @@ static u64 refusals(struct tp_pair *t, const struct key_row *row)
 	return n;
 }
 
+/* Of the responder's device */
+static struct srnic_refusal lines[SRNIC_LEDGER_SIZE];
+
+/* The ledger's last line is about this packet. */
+static void expect_line(struct tp_pair *t, const struct key_row *row,
+			const struct srnic_pkt_out *out)
+{
+	static const __be32 mapped = cpu_to_be32(0xffff);
+	struct kunit *test = t->test;
+	u32 n = srnic_ledger_copy(t->b.tp.ledger, lines);
+	const struct srnic_refusal *r = &lines[n - 1];
+
+	KUNIT_ASSERT_GT(test, n, 0);
+	if (row->key != MADE_UP || r->why != SRNIC_KEY_STALE)
+		KUNIT_EXPECT_EQ(test, r->why, row->why - SRNIC_STAT_KEY_UNKNOWN +
+				SRNIC_KEY_UNKNOWN);
+	KUNIT_EXPECT_EQ(test, r->rq.key, out->rkey);
+	KUNIT_EXPECT_EQ(test, r->rq.addr, out->va);
+	KUNIT_EXPECT_EQ(test, r->rq.len, 8);
+	KUNIT_EXPECT_EQ(test, r->opcode, out->opcode);
+	KUNIT_EXPECT_EQ(test, r->psn, out->psn);
+	KUNIT_EXPECT_EQ(test, r->qpn, t->b.qp.qpn);
+	KUNIT_EXPECT_MEMEQ(test, r->peer.raw + 8, &mapped, 4);
+	KUNIT_EXPECT_MEMEQ(test, r->peer.raw + 12, &t->a.ip.saddr, 4);
+}
+
 static void refuse_one(struct tp_pair *t, const struct key_row *row, u8 opcode)
 {
 	struct kunit *test = t->test;
@@ -72,6 +98,7 @@ static void refuse_one(struct tp_pair *t, const struct key_row *row, u8 opcode)
 	tp_forge(t, &t->a, &out, t->a.mem);
 	tp_expect_aeth(t, 0, REM_ACCESS);
 	KUNIT_EXPECT_EQ(test, refusals(t, row), count + 1);
+	expect_line(t, row, &out);
 	KUNIT_EXPECT_MEMEQ(test, t->b.mem, before, sizeof(before));
 	tp_expect_dead(t, IB_EVENT_QP_ACCESS_ERR);
 	tp_region_kill(&t->b, live);
@@ -89,6 +116,54 @@ static void refuse_keys(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(key_rows); i++)
 		for (k = 0; k < ARRAY_SIZE(opcodes); k++)
 			refuse_one(t, &key_rows[i], opcodes[k]);
+}
+
+/* The ledger has the last ones, in order, and one line for each. */
+static void refuse_many(struct kunit *test)
+{
+	struct tp_pair *t = test->priv;
+	struct srnic_pkt_out out;
+	u32 i, n, made = SRNIC_LEDGER_SIZE + 5;
+
+	KUNIT_EXPECT_EQ(test, srnic_ledger_copy(t->b.tp.ledger, lines), 0);
+	for (i = 0; i < made; i++) {
+		tp_connect(t, NULL);
+		out = tp_request(t, IB_OPCODE_RC_RDMA_READ_REQUEST, 0, 8);
+		out.va = i;
+		tp_forge(t, &t->a, &out, NULL);
+		n = srnic_ledger_copy(t->b.tp.ledger, lines);
+		KUNIT_ASSERT_EQ(test, n, min(i + 1, SRNIC_LEDGER_SIZE));
+	}
+	for (i = 0; i < n; i++)
+		KUNIT_EXPECT_EQ(test, lines[i].rq.addr, made - n + i);
+	for (i = 1; i < n; i++)
+		KUNIT_EXPECT_GE(test, lines[i].when, lines[i - 1].when);
+	KUNIT_EXPECT_EQ(test, srnic_ledger_copy(t->a.tp.ledger, lines), 0);
+}
+
+/* A local key: whose work request, and where it would have gone. */
+static void refuse_local(struct kunit *test)
+{
+	struct tp_pair *t = test->priv;
+	struct tp_wr wr = {
+		.op = IB_WR_RDMA_WRITE, .len = 600, .off = TP_MEM - 512,
+		.flags = IB_SEND_SIGNALED,
+	};
+	const struct srnic_refusal *r = lines;
+
+	tp_connect(t, NULL);
+	tp_post(&t->a, &wr);
+	tp_expect_wc(t, &t->a.scq, 0, IB_WC_LOC_PROT_ERR);
+	KUNIT_ASSERT_EQ(test, srnic_ledger_copy(t->a.tp.ledger, lines), 1);
+	KUNIT_EXPECT_EQ(test, r->why, SRNIC_KEY_BOUNDS);
+	KUNIT_EXPECT_EQ(test, r->rq.key, t->a.region[0]->key);
+	/* two packets had a place */
+	KUNIT_EXPECT_EQ(test, r->rq.addr, TP_IOVA + TP_MEM);
+	KUNIT_EXPECT_EQ(test, r->rq.len, 600 - 512);
+	KUNIT_EXPECT_EQ(test, r->opcode, IB_OPCODE_RC_RDMA_WRITE_LAST);
+	KUNIT_EXPECT_EQ(test, r->psn, tp_psn(t, 2));
+	KUNIT_EXPECT_EQ(test, r->qpn, t->a.qp.qpn);
+	KUNIT_EXPECT_MEMEQ(test, r->peer.raw + 12, &t->b.ip.saddr, 4);
 }
 
 /* Nothing of a message is written that doesn't fit as a whole. */
@@ -248,6 +323,8 @@ static void refuse_fatal_slow(struct kunit *test)
 
 static struct kunit_case cases[] = {
 	KUNIT_CASE(refuse_keys),
+	KUNIT_CASE(refuse_many),
+	KUNIT_CASE(refuse_local),
 	KUNIT_CASE(refuse_write_probe),
 	KUNIT_CASE(refuse_read_key_dies),
 	KUNIT_CASE(refuse_qp_access),
