@@ -8,8 +8,8 @@
  * lost nor given twice. The handler is never called under a lock: who pushes
  * learns that it is due and calls srnic_cq_wake() when it has dropped its own.
  *
- * A kernel user may poll and arm in a hard interrupt: so cq->lock is taken with
- * interrupts off, everywhere.
+ * A kernel user may poll and arm in a hard interrupt: so its cq->lock is taken
+ * with interrupts off, everywhere.
  */
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
@@ -21,6 +21,9 @@ struct kernel_cqe {
 	struct srnic_cqe c;
 	struct ib_qp *qp;
 };
+
+/* The lock of programs' CQs. */
+static struct lock_class_key user_lock;
 
 /**
  * srnic_cq_create() - fill in a CQ
@@ -40,6 +43,9 @@ int srnic_cq_create(struct srnic_cq *cq, struct ib_ucontext *uctx, u32 depth,
 	if (!depth || depth > SRNIC_MAX_CQE)
 		return -EINVAL;
 	spin_lock_init(&cq->lock);
+	/* it isn't taken in hard interrupts: see srnic_cq_resize() */
+	if (uctx)
+		lockdep_set_class(&cq->lock, &user_lock);
 	cq->user = uctx;
 	err = srnic_ring_alloc(&cq->ring, uctx, depth, stride, info);
 	if (!err)
@@ -64,6 +70,29 @@ static u32 cq_used(const struct srnic_cq *cq)
 	return cq->ring.idx - cons;
 }
 
+/* The new ring takes over, with what waits; @old: the old one, or again @new. */
+static int take_over(struct srnic_cq *cq, struct srnic_ring *new,
+		     struct srnic_ring *old)
+{
+	u32 i, used = cq_used(cq);
+
+	lockdep_assert_held(&cq->lock);
+	*old = *new;
+	if (used > new->depth || used > cq->ring.depth)
+		return -EINVAL;
+	new->idx = cq->ring.idx;
+	for (i = cq->ring.idx - used; i != new->idx; i++)
+		memcpy(srnic_ring_at(new, i), srnic_ring_at(&cq->ring, i),
+		       new->stride);
+	new->hdr->flags = cq->ring.hdr->flags;
+	new->hdr->cons = new->idx - used;
+	new->hdr->prod = new->idx;
+	*old = cq->ring;
+	cq->ring = *new;
+	cq->ibcq.cqe = new->depth;
+	return 0;
+}
+
 /**
  * srnic_cq_resize() - another depth, nothing lost
  * @cq: CQ
@@ -81,7 +110,6 @@ int srnic_cq_resize(struct srnic_cq *cq, struct ib_ucontext *uctx, u32 depth,
 {
 	struct srnic_ring new = {}, old;
 	unsigned long flags;
-	u32 i, used;
 	int err;
 
 	if (!depth || depth > SRNIC_MAX_CQE)
@@ -90,27 +118,21 @@ int srnic_cq_resize(struct srnic_cq *cq, struct ib_ucontext *uctx, u32 depth,
 	if (err)
 		return err;
 
-	spin_lock_irqsave(&cq->lock, flags);
-	used = cq_used(cq);
-	if (used > new.depth || used > cq->ring.depth) {
+	/*
+	 * That many entries aren't copied with interrupts off where a program
+	 * says how many. Nobody polls or arms its CQ in a hard interrupt.
+	 */
+	if (cq->user) {
+		spin_lock_bh(&cq->lock);
+		err = take_over(cq, &new, &old);
+		spin_unlock_bh(&cq->lock);
+	} else {
+		spin_lock_irqsave(&cq->lock, flags);
+		err = take_over(cq, &new, &old);
 		spin_unlock_irqrestore(&cq->lock, flags);
-		srnic_ring_free(&new);
-		return -EINVAL;
 	}
-	new.idx = cq->ring.idx;
-	for (i = cq->ring.idx - used; i != new.idx; i++)
-		memcpy(srnic_ring_at(&new, i), srnic_ring_at(&cq->ring, i),
-		       new.stride);
-	new.hdr->flags = cq->ring.hdr->flags;
-	new.hdr->cons = new.idx - used;
-	new.hdr->prod = new.idx;
-	old = cq->ring;
-	cq->ring = new;
-	cq->ibcq.cqe = new.depth;
-	spin_unlock_irqrestore(&cq->lock, flags);
-
 	srnic_ring_free(&old);
-	return 0;
+	return err;
 }
 
 /**

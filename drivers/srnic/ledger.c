@@ -8,7 +8,7 @@
 /**
  * struct srnic_ledger - the last refusals of a device
  * @lock: protects all below; a leaf, taken under a QP's lock. A refusal costs
- *	the peer its connection, so there is no crowd here.
+ *	a connection, or a receive, so there is no crowd here.
  * @count: refusals in all
  * @line: the last ones; number i stands at i modulo SRNIC_LEDGER_SIZE
  */

@@ -558,7 +558,7 @@ u32 srnic_mpt_next_used(struct srnic_mpt *mpt, u32 slot)
 	return srnic_mpt_slots(mpt);
 }
 
-/* CPUs that use the entry, but for this one. */
+/* CPUs that use the entry; those that are looking at it for people as well. */
 static u32 count_users(struct srnic_mpt *mpt, const struct srnic_mpt_entry *e)
 {
 	u32 n = 0;

@@ -54,9 +54,10 @@ static int check_range(u64 start, u64 length, u64 iova)
 	return 0;
 }
 
+/* An array: it stays where it is when the device is renamed meanwhile. */
 static const char *device_name(const struct srnic_mr *mr)
 {
-	return dev_name(&mr->ibmr.device->dev);
+	return mr->ibmr.device->name;
 }
 
 static void mr_revoke(void *ctx)

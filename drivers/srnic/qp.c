@@ -118,7 +118,7 @@ void srnic_qp_refused(struct srnic_qp *qp, enum srnic_key_reason why,
 	srnic_count(qp->tp->stats,
 		    SRNIC_STAT_KEY_UNKNOWN + why - SRNIC_KEY_UNKNOWN);
 	srnic_ledger_add(qp->tp->ledger, &r);
-	trace_key_refused(dev_name(&qp->tp->ibdev->dev),
+	trace_key_refused(qp->tp->ibdev->name,
 			  srnic_key_reason_name(why), rq->key, rq->addr,
 			  rq->len, qp->qpn, psn, opcode, r.peer.raw);
 }
@@ -426,6 +426,8 @@ int srnic_qp_post_recv(struct srnic_qp *qp, const struct ib_recv_wr *wr,
 		if (err && bad)
 			*bad = wr;
 	}
+	/* pairs with srnic_rq_flush(): the state, or the receive, is seen */
+	smp_mb();
 	/* in the error state they are flushed at once */
 	if (READ_ONCE(qp->state) == IB_QPS_ERR)
 		queue_work(system_bh_wq, &qp->work);

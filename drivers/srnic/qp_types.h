@@ -213,6 +213,7 @@ struct srnic_res {
  * struct srnic_job - responses to be sent, READ data or an atomic's result
  * @kind: as in struct srnic_res
  * @fresh: the next packet is the first of this answer
+ * @repeat: READ: it has been answered before
  * @psn: of the next packet
  * @msn: what the answer says: messages completed when it was made
  * @va: READ: address of the next packet's data
@@ -223,6 +224,7 @@ struct srnic_res {
 struct srnic_job {
 	u8 kind;
 	bool fresh;
+	bool repeat;
 	u32 psn;
 	u32 msn;
 	u64 va;

@@ -153,7 +153,9 @@ static enum verdict do_send(struct srnic_qp *qp, const struct srnic_pkt *pkt)
 		return fail_recv(qp, IB_WC_LOC_LEN_ERR, 0, BAD_REQUEST);
 	/* no region here can be invalidated by a peer */
 	if (pkt->op->has & SRNIC_HAS_IETH) {
+		/* a peer's key: it needs a remote right, if an unnamed one */
 		sgl.rq.key = pkt->inv_rkey;
+		sgl.rq.access = IB_ACCESS_REMOTE_WRITE;
 		srnic_qp_refused(qp, SRNIC_KEY_ACCESS, &sgl.rq, pkt->opcode,
 				 pkt->psn, NULL);
 		return fail_recv(qp, IB_WC_LOC_PROT_ERR, SRNIC_KEY_ACCESS,
@@ -282,7 +284,8 @@ static enum verdict do_read(struct srnic_qp *qp, const struct srnic_pkt *pkt)
 
 	res = new_resource(rq, pkt, max(DIV_ROUND_UP(pkt->dmalen, qp->mtu), 1U));
 	res->len = pkt->dmalen;
-	srnic_response_read(rq, pkt->psn, pkt->va, pkt->rkey, pkt->dmalen);
+	srnic_response_read(rq, pkt->psn, pkt->va, pkt->rkey, pkt->dmalen,
+			    false);
 	return FINE;
 }
 
@@ -366,10 +369,15 @@ static void repeat_read(struct srnic_qp *qp, const struct srnic_pkt *pkt)
 	/* a peer in a hurry: it would get it twice */
 	if (srnic_response_waits(qp, pkt->psn, pkt->dmalen))
 		return;
-	srnic_response_read(&qp->rq, pkt->psn, pkt->va, pkt->rkey, pkt->dmalen);
+	srnic_response_read(&qp->rq, pkt->psn, pkt->va, pkt->rkey, pkt->dmalen,
+			    true);
 }
 
-/* Not executed again, but the key must still allow it. */
+/*
+ * Not executed again, but the key must still allow it. Where it doesn't this QP
+ * goes on: a peer that waits for the answer fails by the NAK, and one that has
+ * had it long ago (this one was late) isn't harmed.
+ */
 static void repeat_atomic(struct srnic_qp *qp, const struct srnic_pkt *pkt)
 {
 	struct srnic_res *res = find_resource(&qp->rq, pkt->op->kind, pkt->psn);
@@ -389,7 +397,7 @@ static void repeat_atomic(struct srnic_qp *qp, const struct srnic_pkt *pkt)
 	if (why) {
 		srnic_qp_refused(qp, why, &req, pkt->opcode, pkt->psn, NULL);
 		srnic_response_nak(&qp->rq, pkt->psn, SRNIC_AETH_NAK |
-				   SRNIC_NAK_REM_ACCESS, true);
+				   SRNIC_NAK_REM_ACCESS, false);
 		return;
 	}
 	srnic_response_atomic(&qp->rq, pkt->psn, res->orig, res->kind);

@@ -53,14 +53,17 @@ static struct srnic_job *job_add(struct srnic_rq *rq)
  * @va: remote address
  * @rkey: key
  * @len: bytes
+ * @repeat: it has been sent before
  *
  * It says that all messages have been executed that have been by now.
  */
-void srnic_response_read(struct srnic_rq *rq, u32 psn, u64 va, u32 rkey, u32 len)
+void srnic_response_read(struct srnic_rq *rq, u32 psn, u64 va, u32 rkey, u32 len,
+			 bool repeat)
 {
 	*job_add(rq) = (struct srnic_job) {
 		.kind = SRNIC_OP_READ,
 		.fresh = true,
+		.repeat = repeat,
 		.psn = psn,
 		.msn = rq->msn,
 		.va = va,
@@ -218,9 +221,10 @@ static bool send_read_data(struct srnic_qp *qp, struct srnic_job *job)
 	if (why) {
 		kfree_skb(skb);
 		srnic_qp_refused(qp, why, &req, out.opcode, job->psn, NULL);
-		srnic_response_nak(rq, job->psn,
-				   SRNIC_AETH_NAK | SRNIC_NAK_REM_ACCESS, true);
-		rq->job_head = rq->job_tail;
+		srnic_response_nak(rq, job->psn, SRNIC_AETH_NAK |
+				   SRNIC_NAK_REM_ACCESS, !job->repeat);
+		/* a late repeat harms nobody: see repeat_atomic() */
+		rq->job_head = job->repeat ? rq->job_head + 1 : rq->job_tail;
 		return true;
 	}
 	if (!response_xmit(qp, skb))

@@ -7,7 +7,8 @@
 /* All: rq.lock held. */
 bool srnic_response_room(const struct srnic_rq *rq);
 bool srnic_response_waits(const struct srnic_qp *qp, u32 psn, u32 len);
-void srnic_response_read(struct srnic_rq *rq, u32 psn, u64 va, u32 rkey, u32 len);
+void srnic_response_read(struct srnic_rq *rq, u32 psn, u64 va, u32 rkey, u32 len,
+			 bool repeat);
 void srnic_response_atomic(struct srnic_rq *rq, u32 psn, u64 orig, u8 kind);
 void srnic_response_ack(struct srnic_rq *rq);
 void srnic_response_nak(struct srnic_rq *rq, u32 psn, u8 syndrome, bool fatal);

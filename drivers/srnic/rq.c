@@ -217,7 +217,10 @@ void srnic_rq_flush(struct srnic_qp *qp)
 
 	lockdep_assert_held(&rq->lock);
 	WRITE_ONCE(rq->ring.hdr->flags, SRNIC_RING_NEED_DOORBELL);
-	smp_mb();	/* pairs with the program's: it posts, then looks */
+	/* pairs with the program's, and with srnic_qp_post_recv(): they post,
+	 * then look
+	 */
+	smp_mb();
 	while (srnic_rq_take(qp)) {
 		struct srnic_cqe cqe = {
 			.status = IB_WC_WR_FLUSH_ERR,

@@ -160,14 +160,14 @@ void srnic_sq_reset(struct srnic_qp *qp)
 	unsigned long flags;
 
 	lockdep_assert_held(&sq->lock);
-	/* who posts sees the state under this lock */
+	/* who posts looks at the state under this lock: so nobody does any more */
 	spin_lock_irqsave(&sq->post_lock, flags);
+	spin_unlock_irqrestore(&sq->post_lock, flags);
 	release_all(qp);
 	sq->posted = 0;
 	sq->prod = 0;
 	sq->next = 0;
 	sq->cons = 0;
-	spin_unlock_irqrestore(&sq->post_lock, flags);
 	sq->rd_head = 0;
 	sq->rd_tail = 0;
 	sq->cwnd = SRNIC_SQ_START;
