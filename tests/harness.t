@@ -118,11 +118,15 @@ def side_by_side():
 def emulator():
     """EFLAGS that a CPU can have, and some that none can."""
     line = "[    1.0] RSP: 0018:ffffc9000017bc40 EFLAGS: {}"
+    fault = "[    1.0] traps: PANIC: double fault, error_code: 0x0"
     for flags in ("00010246", "002fffd7", "00000002"):
-        check(watch.emulator_fault(["x", line.format(flags)]) is None, f"EFLAGS {flags}")
+        check(watch.emulator_fault([fault, line.format(flags)]) is None, f"EFLAGS {flags}")
     for flags in ("081ae202", "80000202", "00400202"):
-        check(watch.emulator_fault([line.format(flags), "x"]) == flags,
+        check(watch.emulator_fault(["x", fault, line.format(flags), "x"]) == flags,
               f"EFLAGS {flags}: the emulator's fault")
+    check(watch.emulator_fault(["x", "BUG: KASAN: x", "x", "x", "x", fault,
+                                line.format("081ae202")]) is None,
+          "a fault behind another complaint is the kernel's")
 
 
 def targets():

@@ -43,11 +43,12 @@ _NO_CPU_HAS = 0xffc00000
 
 
 def emulator_fault(lines):
-    """The EFLAGS in a kernel's last words that no CPU can have, or None."""
-    for match in filter(None, map(_EFLAGS.search, lines)):
-        if int(match[1], 16) & _NO_CPU_HAS:
-            return match[1]
-    return None
+    """The EFLAGS that no CPU can have, where a kernel's last words begin with a
+    double fault with them; or None."""
+    if not any("double fault" in line for line in lines[:4]):
+        return None
+    match = next(filter(None, map(_EFLAGS.search, lines)), None)
+    return match[1] if match and int(match[1], 16) & _NO_CPU_HAS else None
 
 
 def is_complaint(line):
@@ -208,11 +209,11 @@ class Watch:
         self._drain(5)
         for guest in bad:
             self._show_console(guest, guest.bad_line)
-            eflags = emulator_fault(guest.console[guest.bad_line:])
-            if eflags:
-                self.say(f"vm: the CPU that QEMU emulates for host {guest.host} went wrong: "
-                         f"EFLAGS {eflags} has bits that no CPU has. Run it again")
-                return EMULATOR_FAULT
+        faults = [emulator_fault(guest.console[guest.bad_line:]) for guest in bad]
+        if all(faults):
+            self.say(f"vm: the CPU that QEMU emulates for host {bad[0].host} went wrong: "
+                     f"EFLAGS {faults[0]} has bits that no CPU has. Run it again")
+            return EMULATOR_FAULT
         self.say(f"vm: the kernel of host {bad[0].host} complained (above)")
         return KERNEL_COMPLAINT
 
