@@ -289,11 +289,10 @@ static enum verdict do_read(struct srnic_qp *qp, const struct srnic_pkt *pkt)
 	return FINE;
 }
 
-static enum verdict do_atomic(struct srnic_qp *qp, const struct srnic_pkt *pkt)
+static struct srnic_mpt_req atomic_req(const struct srnic_qp *qp,
+				       const struct srnic_pkt *pkt)
 {
-	bool cas = pkt->op->kind == SRNIC_OP_CMP_SWAP;
-	struct srnic_rq *rq = &qp->rq;
-	struct srnic_mpt_req req = {
+	return (struct srnic_mpt_req) {
 		.key = pkt->rkey,
 		.pdn = qp->pdn,
 		.qpn = qp->qpn,
@@ -301,6 +300,13 @@ static enum verdict do_atomic(struct srnic_qp *qp, const struct srnic_pkt *pkt)
 		.addr = pkt->va,
 		.len = sizeof(u64),
 	};
+}
+
+static enum verdict do_atomic(struct srnic_qp *qp, const struct srnic_pkt *pkt)
+{
+	bool cas = pkt->op->kind == SRNIC_OP_CMP_SWAP;
+	struct srnic_rq *rq = &qp->rq;
+	struct srnic_mpt_req req = atomic_req(qp, pkt);
 	enum srnic_key_reason why = SRNIC_KEY_OK;
 	u64 orig = 0;
 
@@ -381,14 +387,7 @@ static void repeat_read(struct srnic_qp *qp, const struct srnic_pkt *pkt)
 static void repeat_atomic(struct srnic_qp *qp, const struct srnic_pkt *pkt)
 {
 	struct srnic_res *res = find_resource(&qp->rq, pkt->op->kind, pkt->psn);
-	struct srnic_mpt_req req = {
-		.key = pkt->rkey,
-		.pdn = qp->pdn,
-		.qpn = qp->qpn,
-		.access = IB_ACCESS_REMOTE_ATOMIC,
-		.addr = pkt->va,
-		.len = sizeof(u64),
-	};
+	struct srnic_mpt_req req = atomic_req(qp, pkt);
 	enum srnic_key_reason why;
 
 	if (!res || pkt->va != res->va || pkt->rkey != res->rkey)
