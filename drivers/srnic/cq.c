@@ -234,16 +234,19 @@ static void cqe_to_wc(const struct kernel_cqe *k, struct ib_wc *wc)
 		.byte_len = c->byte_len,
 		.qp = k->qp,
 		.src_qp = c->src_qp,
-		.wc_flags = c->wc_flags,
+		.wc_flags = c->wc_flags & (IB_WC_GRH | IB_WC_WITH_IMM),
 		.pkey_index = c->pkey_index,
 		.sl = c->sl,
 		.network_hdr_type = c->network_hdr_type,
 		.port_num = 1,
 	};
-	if (c->wc_flags & IB_WC_WITH_INVALIDATE)
+	/* programs and the kernel have other numbers for it */
+	if (c->wc_flags & SRNIC_WC_WITH_INV) {
+		wc->wc_flags |= IB_WC_WITH_INVALIDATE;
 		wc->ex.invalidate_rkey = c->imm_data;
-	else
+	} else {
 		wc->ex.imm_data = (__force __be32)c->imm_data;
+	}
 	if (c->network_hdr_type)
 		wc->wc_flags |= IB_WC_WITH_NETWORK_HDR_TYPE;
 }
