@@ -9,6 +9,7 @@
 #include <rdma/ib_mad.h>
 
 #include "counters.h"
+#include "frmr.h"
 
 /* IBTA A3.3.1: nobody's number */
 #define VENDOR_ID	0xffffff
@@ -42,7 +43,12 @@ int srnic_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 				    IB_DEVICE_BAD_QKEY_CNTR |
 				    IB_DEVICE_PORT_ACTIVE_EVENT |
 				    IB_DEVICE_SYS_IMAGE_GUID |
-				    IB_DEVICE_RC_RNR_NAK_GEN,
+				    IB_DEVICE_RC_RNR_NAK_GEN |
+				    IB_DEVICE_MEM_MGT_EXTENSIONS |
+				    IB_DEVICE_MEM_WINDOW |
+				    (dev->tp.mws.type_2a ?
+				     IB_DEVICE_MEM_WINDOW_TYPE_2A :
+				     IB_DEVICE_MEM_WINDOW_TYPE_2B),
 		.kernel_cap_flags = IBK_ALLOW_USER_UNREG,
 		.max_qp = SRNIC_MAX_QP,
 		.max_qp_wr = SRNIC_MAX_QP_WR,
@@ -51,7 +57,10 @@ int srnic_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 		.max_sge_rd = SRNIC_MAX_SGE,
 		.max_cq = SRNIC_MAX_CQ,
 		.max_cqe = SRNIC_MAX_CQE,
+		/* of one table: the sum of both is that number */
 		.max_mr = srnic_mpt_slots(dev->tp.mpt),
+		.max_mw = srnic_mpt_slots(dev->tp.mpt),
+		.max_fast_reg_page_list_len = SRNIC_MAX_FRMR_PAGES,
 		.max_pd = SRNIC_MAX_PD,
 		.max_ah = SRNIC_MAX_AH,
 		.max_qp_rd_atom = SRNIC_MAX_RD_ATOMIC,

@@ -13,6 +13,7 @@
 #include "completer.h"
 
 #include "aeth.h"
+#include "local.h"
 #include "psn.h"
 #include "requester.h"
 #include "sge.h"
@@ -163,6 +164,17 @@ static bool scatter(struct srnic_qp *qp, struct srnic_swqe *wqe,
 	return false;
 }
 
+/* What the READ has been put into isn't needed any more. */
+static void end_read_key(struct srnic_qp *qp, struct srnic_swqe *wqe)
+{
+	enum srnic_key_reason why;
+
+	why = srnic_local_invalidate(qp, wqe->inv_rkey, SRNIC_OPCODE_LOCAL,
+				     wqe->last_psn);
+	if (why)
+		srnic_sq_fail(qp, wqe, IB_WC_MW_BIND_ERR, why);
+}
+
 static void got_read_data(struct srnic_qp *qp, struct srnic_swqe *wqe,
 			  const struct srnic_pkt *pkt)
 {
@@ -176,8 +188,12 @@ static void got_read_data(struct srnic_qp *qp, struct srnic_swqe *wqe,
 	}
 	if (!scatter(qp, wqe, pkt, off, len, &cur))
 		return;
-	wqe->done = pkt->psn == wqe->last_psn;
 	move_una(qp, srnic_psn_add(pkt->psn, 1));
+	if (pkt->psn != wqe->last_psn)
+		return;
+	wqe->done = true;
+	if (wqe->opcode == IB_WR_RDMA_READ_WITH_INV)
+		end_read_key(qp, wqe);
 }
 
 static void got_atomic_ack(struct srnic_qp *qp, struct srnic_swqe *wqe,
@@ -221,8 +237,8 @@ static void got_data(struct srnic_qp *qp, const struct srnic_pkt *pkt)
 		got_read_data(qp, wqe, pkt);
 	else
 		got_atomic_ack(qp, wqe, pkt);
-	wqe = oldest(sq);
-	if (wqe && wqe->done)
+	/* and local requests that have been executed behind it */
+	while ((wqe = oldest(sq)) && wqe->done)
 		srnic_sq_complete(qp, wqe);
 }
 

@@ -82,7 +82,8 @@ static int mpt_show(struct seq_file *m, void *v)
 		[SRNIC_MPT_MR] = "mr",
 		[SRNIC_MPT_DMA] = "dma",
 		[SRNIC_MPT_FRMR] = "frmr",
-		[SRNIC_MPT_MW] = "mw",
+		[SRNIC_MPT_MW1] = "mw1",
+		[SRNIC_MPT_MW2] = "mw2",
 	};
 	static const char * const states[] = {
 		[SRNIC_MPT_FREE] = "free",
@@ -90,6 +91,7 @@ static int mpt_show(struct seq_file *m, void *v)
 		[SRNIC_MPT_VALID] = "valid",
 		[SRNIC_MPT_INVALID] = "invalid",
 		[SRNIC_MPT_REVOKED] = "revoked",
+		[SRNIC_MPT_CHANGING] = "changing",
 	};
 	struct srnic_dev *dev = m->private;
 	struct srnic_mpt_view e;

@@ -51,6 +51,11 @@ module_param_cb(mpt_order, &mpt_order_ops, &mpt_order, 0644);
 MODULE_PARM_DESC(mpt_order,
 		 "Key table of links added from now on: log2 of its slots, 8 to 23 (default 20)");
 
+static bool mw_type_2a;
+module_param(mw_type_2a, bool, 0644);
+MODULE_PARM_DESC(mw_type_2a,
+		 "Memory windows of type 2 of links added from now on: Y: type 2A, N: type 2B (default N)");
+
 /* One clear line for everything that can't carry an srnic. */
 static int check_netdev(struct net_device *ndev)
 {
@@ -111,7 +116,8 @@ static int dev_init(struct srnic_dev *dev, struct net_device *ndev)
 		err = PTR_ERR(mpt);
 		goto free_stats;
 	}
-	err = srnic_tp_init(&dev->tp, &dev->ibdev, mpt, stats);
+	err = srnic_tp_init(&dev->tp, &dev->ibdev, mpt, READ_ONCE(mw_type_2a),
+			    stats);
 	if (err)
 		goto destroy_mpt;
 	err = srnic_port_init(&dev->tp.port, ndev, srnic_tp_receive, stats);

@@ -12,18 +12,25 @@
  *
  * States of a slot
  *
- *      FREE --alloc--> RESERVED --publish--> VALID
- *                          |                   |
- *                          +-----kill----------+--> INVALID or REVOKED
+ *      FREE --alloc--> RESERVED --publish--> VALID <--change--> CHANGING
+ *                          |                   |                  |
+ *                          +-------kill--------+                change
+ *                          |                                      |
+ *                          +--> REVOKED or INVALID <--------------+
  *      FREE <--free-- RESERVED, INVALID, REVOKED
  *
  *   REVOKED stays until the slot is freed. A kill that comes before publish
  *   wins: publish then leaves the entry dead.
  *
+ *   CHANGING is a lock on the entry that its state word is: whoever has brought
+ *   it about (from VALID or INVALID) owns the fields and soon ends it. All others
+ *   wait for that, spinning, readers without a guard: the owner waits for nothing
+ *   but the guards of readers that were there before.
+ *
  * Invariants
- *   - Fields other than state and next change only in RESERVED (and key, gen in
- *     alloc). Whoever has seen VALID under a guard may read them until it
- *     leaves, because kill waits.
+ *   - Fields other than state and next change only in RESERVED and CHANGING (and
+ *     key, gen in alloc). Whoever has seen VALID under a guard may read them
+ *     until it leaves, because kill and change wait.
  *   - Free slots are reused oldest first, and a chunk is opened while fewer than
  *     4096 slots are free. The same slot comes again only after every slot that
  *     was free before it.
@@ -42,7 +49,9 @@
  *   that once a CPU has seen the new state it doesn't take this guard again, and
  *   a flood of packets for a dying key can't hold kill() up. The wait is
  *   bounded by what readers do between enter and leave: the copy of one packet,
- *   on each CPU at the same time. No peer has a part in it.
+ *   on each CPU at the same time. No peer has a part in it. change() does the
+ *   same with CHANGING in the place of the dead state: when the fields are
+ *   written, no reader is left who has seen the old ones.
  *
  *   Readers run with bottom halves disabled, so on a CPU there is one at a time
  *   and nothing sleeps under a guard. On PREEMPT_RT bottom halves are preempted,
@@ -52,7 +61,8 @@
  *   looks where it may, and must not be called where it may not.
  *
  * Locks
- *   grow_lock (mutex) > lock (spinlock). Readers take none.
+ *   grow_lock (mutex) > lock (spinlock). Readers take none; while a key is being
+ *   changed, those who present that key wait for as long as kill() may.
  */
 #include "mpt.h"
 
@@ -389,12 +399,32 @@ bool srnic_mpt_publish(struct srnic_mpt_entry *e)
 	return false;
 }
 
-/* VALID or RESERVED -> state; REVOKED stays. Was it VALID? */
+static void relax(void)
+{
+	if (IS_ENABLED(CONFIG_PREEMPT_RT) && preemptible())
+		usleep_range(10, 50);
+	else
+		cpu_relax();
+}
+
+/* The state, when nobody is changing the entry. */
+static u8 settled_state(const struct srnic_mpt_entry *e)
+{
+	u8 state;
+
+	/* acquire: what the change wrote */
+	while ((state = smp_load_acquire(&e->state)) == SRNIC_MPT_CHANGING)
+		relax();
+	return state;
+}
+
+/* VALID, INVALID or RESERVED -> state; REVOKED stays. Was it VALID? */
 static bool leave_valid(struct srnic_mpt_entry *e, enum srnic_mpt_state state)
 {
-	u8 old = READ_ONCE(e->state);
+	u8 old;
 
 	do {
+		old = settled_state(e);
 		if (WARN_ON_ONCE(old == SRNIC_MPT_FREE) ||
 		    old == SRNIC_MPT_REVOKED)
 			return false;
@@ -402,12 +432,19 @@ static bool leave_valid(struct srnic_mpt_entry *e, enum srnic_mpt_state state)
 	return old == SRNIC_MPT_VALID;
 }
 
-static void relax(void)
+/* Until no reader uses the entry; its state keeps others from beginning to. */
+static void wait_for_readers(struct srnic_mpt *mpt,
+			     const struct srnic_mpt_entry *e)
 {
-	if (IS_ENABLED(CONFIG_PREEMPT_RT) && preemptible())
-		usleep_range(10, 50);
-	else
-		cpu_relax();
+	int cpu;
+
+	/* the state before the guards: pairs with the barrier in enter */
+	smp_mb();
+	for_each_possible_cpu(cpu) {
+		/* acquire: the reader's accesses before what the caller does */
+		while (smp_load_acquire(per_cpu_ptr(mpt->guard, cpu)) == e)
+			relax();
+	}
 }
 
 /**
@@ -427,16 +464,163 @@ bool srnic_mpt_kill(struct srnic_mpt *mpt, struct srnic_mpt_entry *e,
 		    enum srnic_mpt_state state)
 {
 	bool lived = leave_valid(e, state);
-	int cpu;
 
-	/* the state before the guards: pairs with the barrier in enter */
-	smp_mb();
-	for_each_possible_cpu(cpu) {
-		/* acquire: the reader's accesses before what the caller does */
-		while (smp_load_acquire(per_cpu_ptr(mpt->guard, cpu)) == e)
-			relax();
-	}
+	wait_for_readers(mpt, e);
 	return lived;
+}
+
+/* VALID or INVALID -> CHANGING, which the caller ends. Which was it? */
+static u8 begin_change(struct srnic_mpt *mpt, struct srnic_mpt_entry *e)
+{
+	u8 old;
+
+	lockdep_assert_in_softirq();
+	do {
+		old = settled_state(e);
+		if (old != SRNIC_MPT_VALID && old != SRNIC_MPT_INVALID)
+			return old;
+	} while (!try_cmpxchg(&e->state, &old, (u8)SRNIC_MPT_CHANGING));
+	return old;
+}
+
+static void end_change(struct srnic_mpt_entry *e, enum srnic_mpt_state state)
+{
+	/* the fields before the state: pairs with the acquires of readers */
+	smp_store_release(&e->state, (u8)state);
+}
+
+/**
+ * srnic_mpt_granted() - what an entry allows
+ * @e: entry that its owner keeps anybody from changing
+ *
+ * Return: a copy.
+ */
+struct srnic_mpt_grant srnic_mpt_granted(const struct srnic_mpt_entry *e)
+{
+	return (struct srnic_mpt_grant) {
+		.key = e->key,
+		.access = e->access,
+		.pdn = e->pdn,
+		.qpn = e->qpn,
+		.iova = e->iova,
+		.length = e->length,
+		.mtt = e->mtt,
+		.mtt_off = e->mtt_off,
+	};
+}
+
+static void set_grant(struct srnic_mpt_entry *e,
+		      const struct srnic_mpt_grant *to)
+{
+	WRITE_ONCE(e->key, to->key);
+	e->access = to->access;
+	e->pdn = to->pdn;
+	e->qpn = to->qpn;
+	e->iova = to->iova;
+	e->length = to->length;
+	e->mtt = to->mtt;
+	e->mtt_off = to->mtt_off;
+}
+
+/**
+ * srnic_mpt_change() - from now on the key allows something else
+ * @mpt: table
+ * @e: entry
+ * @fresh: only if it is invalid now
+ * @to: what it allows then; a key of the same slot
+ *
+ * Each packet sees the old grant or the new one as a whole, and none is refused
+ * because of the change: one that comes while it goes on waits. On return no
+ * reader uses the old one, so what its MTT names may be given back.
+ *
+ * Context: bottom halves disabled, not between srnic_mpt_enter() and
+ * srnic_mpt_leave() of the same entry. Spins for one packet's copy at the most.
+ * Return: SRNIC_KEY_OK; SRNIC_KEY_STATE: it is valid, and @fresh was asked for;
+ * SRNIC_KEY_REVOKED; SRNIC_KEY_STALE: it has no life, or not yet. Nothing has
+ * changed then.
+ */
+enum srnic_key_reason srnic_mpt_change(struct srnic_mpt *mpt,
+				       struct srnic_mpt_entry *e, bool fresh,
+				       const struct srnic_mpt_grant *to)
+{
+	u8 old = begin_change(mpt, e);
+
+	if (old != SRNIC_MPT_VALID && old != SRNIC_MPT_INVALID)
+		return srnic_mpt_state_reason(old);
+	if (fresh && old == SRNIC_MPT_VALID) {
+		end_change(e, old);
+		return SRNIC_KEY_STATE;
+	}
+	wait_for_readers(mpt, e);
+	set_grant(e, to);
+	end_change(e, SRNIC_MPT_VALID);
+	return SRNIC_KEY_OK;
+}
+
+/* May @rq's owner invalidate it? The caller keeps it from changing. */
+static enum srnic_key_reason may_invalidate(const struct srnic_mpt_entry *e,
+					    const struct srnic_mpt_req *rq)
+{
+	struct srnic_mpt_entry copy = *e;
+	enum srnic_key_reason why;
+
+	copy.state = SRNIC_MPT_VALID;
+	why = srnic_mpt_check(&copy, rq);
+	if (why == SRNIC_KEY_OK && copy.kind != SRNIC_MPT_FRMR &&
+	    copy.kind != SRNIC_MPT_MW2)
+		return SRNIC_KEY_ACCESS;
+	return why;
+}
+
+/**
+ * srnic_mpt_invalidate() - a key stops working until it is granted anew
+ * @mpt: table
+ * @rq: the key, and who wants it (PD and QP); access and length 0
+ *
+ * Fast-register regions and windows of type 2 that are valid can be invalidated,
+ * by whoever could use them (IBTA 10.6.7.2.5). The barrier of srnic_mpt_kill().
+ *
+ * Context: bottom halves disabled, not between srnic_mpt_enter() and
+ * srnic_mpt_leave().
+ * Return: SRNIC_KEY_OK or why not; SRNIC_KEY_ACCESS: a key of another kind.
+ */
+enum srnic_key_reason srnic_mpt_invalidate(struct srnic_mpt *mpt,
+					   const struct srnic_mpt_req *rq)
+{
+	struct srnic_mpt_entry *e;
+	enum srnic_key_reason why;
+	u8 old;
+
+	e = lookup(mpt, srnic_mpt_slot_of(mpt, rq->key));
+	if (!e || !READ_ONCE(e->key))
+		return SRNIC_KEY_UNKNOWN;
+	if (READ_ONCE(e->key) != rq->key)
+		return SRNIC_KEY_STALE;
+	old = begin_change(mpt, e);
+	if (old != SRNIC_MPT_VALID && old != SRNIC_MPT_INVALID)
+		return srnic_mpt_state_reason(old);
+	why = may_invalidate(e, rq);
+	if (why == SRNIC_KEY_OK)
+		why = srnic_mpt_state_reason(old);
+	if (why != SRNIC_KEY_OK) {
+		end_change(e, old);
+		return why;
+	}
+	wait_for_readers(mpt, e);
+	end_change(e, SRNIC_MPT_INVALID);
+	return SRNIC_KEY_OK;
+}
+
+/**
+ * srnic_mpt_slot_of() - which slot a key names
+ * @mpt: table
+ * @key: any number
+ *
+ * Return: the slot.
+ */
+u32 srnic_mpt_slot_of(const struct srnic_mpt *mpt, u32 key)
+{
+	return srnic_key_slot(mpt->codec, key);
 }
 
 /**
@@ -459,13 +643,12 @@ void srnic_mpt_free(struct srnic_mpt *mpt, struct srnic_mpt_entry *e)
 }
 
 /*
- * What can be said of an entry whose fields may be changing: only the state
- * and the key, each read once.
+ * What can be said of an entry whose fields may be changing: only the key, read
+ * behind the state, each once.
  */
-static enum srnic_key_reason look(const struct srnic_mpt_entry *e, u32 wanted)
+static enum srnic_key_reason look(const struct srnic_mpt_entry *e, u8 state,
+				  u32 wanted)
 {
-	/* pairs with publish: behind VALID the fields are those of this life */
-	u8 state = smp_load_acquire(&e->state);
 	u32 key = READ_ONCE(e->key);
 
 	if (!key)
@@ -492,23 +675,33 @@ enum srnic_key_reason srnic_mpt_enter(struct srnic_mpt *mpt,
 	const struct srnic_mpt_entry **guard;
 	const struct srnic_mpt_entry *entry;
 	enum srnic_key_reason why;
+	u8 state;
 
 	lockdep_assert_in_softirq();
 
 	entry = lookup(mpt, srnic_key_slot(mpt->codec, rq->key));
 	if (!entry)
 		return SRNIC_KEY_UNKNOWN;
-	why = look(entry, rq->key);
-	if (why != SRNIC_KEY_OK)
-		return why;
-
 	guard = this_cpu_ptr(mpt->guard);
 	if (IS_ENABLED(CONFIG_PROVE_LOCKING))
 		WARN_ON_ONCE(*guard);
+again:
+	why = look(entry, settled_state(entry), rq->key);
+	if (why != SRNIC_KEY_OK)
+		return why;
+
 	WRITE_ONCE(*guard, entry);
-	/* the guard before the state: pairs with the barrier in kill */
+	/* the guard before the state: pairs with wait_for_readers() */
 	smp_mb();
-	why = look(entry, rq->key);
+	/* pairs with publish: behind VALID the fields are those of this life */
+	state = smp_load_acquire(&entry->state);
+	if (unlikely(state == SRNIC_MPT_CHANGING)) {
+		/* it may be waiting for us */
+		smp_store_release(guard, NULL);
+		goto again;
+	}
+	why = look(entry, state, rq->key);
+	/* from here on a change waits, and VALID may become CHANGING */
 	if (why == SRNIC_KEY_OK)
 		why = srnic_mpt_check(entry, rq);
 	if (why != SRNIC_KEY_OK) {
@@ -575,8 +768,8 @@ static u32 count_users(struct srnic_mpt *mpt, const struct srnic_mpt_entry *e)
  * @slot: its number
  * @to: filled
  *
- * Taken as by a packet: what is told of a VALID entry is of one life. Of another
- * it may be a mixture of this life and the next.
+ * Taken as by a packet: what is told of a VALID entry is one grant of one life.
+ * Of another it may be a mixture of this one and the next.
  *
  * Context: process.
  * Return: false when the slot is free or was never used.
@@ -585,6 +778,7 @@ bool srnic_mpt_view(struct srnic_mpt *mpt, u32 slot, struct srnic_mpt_view *to)
 {
 	const struct srnic_mpt_entry *e = lookup(mpt, slot);
 	const struct srnic_mpt_entry **guard;
+	const struct srnic_mtt *mtt;
 
 	if (!e)
 		return false;
@@ -605,7 +799,8 @@ bool srnic_mpt_view(struct srnic_mpt *mpt, u32 slot, struct srnic_mpt_view *to)
 	to->iova = READ_ONCE(e->iova);
 	to->length = READ_ONCE(e->length);
 	to->age = (u32)ktime_get_seconds() - READ_ONCE(e->born);
-	to->runs = to->state == SRNIC_MPT_VALID && e->mtt ? e->mtt->nruns : 0;
+	mtt = READ_ONCE(e->mtt);
+	to->runs = to->state == SRNIC_MPT_VALID && mtt ? mtt->nruns : 0;
 	/* all of the above before: pairs with the acquire in kill */
 	smp_store_release(guard, NULL);
 	local_bh_enable();

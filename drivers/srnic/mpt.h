@@ -34,13 +34,15 @@ enum srnic_mpt_state {
 	SRNIC_MPT_VALID,
 	SRNIC_MPT_INVALID,	/* exists, not usable now */
 	SRNIC_MPT_REVOKED,
+	SRNIC_MPT_CHANGING,	/* VALID or INVALID again in a moment */
 };
 
 enum srnic_mpt_kind {
 	SRNIC_MPT_MR,		/* translated by an MTT */
 	SRNIC_MPT_DMA,		/* all kernel memory: address is kernel address */
-	SRNIC_MPT_FRMR,
-	SRNIC_MPT_MW,
+	SRNIC_MPT_FRMR,		/* as an MR; can be invalidated */
+	SRNIC_MPT_MW1,		/* window of type 1, translated by its MR's MTT */
+	SRNIC_MPT_MW2,		/* of type 2; can be invalidated */
 };
 
 /**
@@ -50,7 +52,7 @@ enum srnic_mpt_kind {
  * @rsvd: zero
  * @key: the full key of this life; 0 in a slot that was never used
  * @access: IB_ACCESS_*
- * @pdn: protection domain
+ * @pdn: protection domain, or SRNIC_MPT_ANY_PD
  * @qpn: the only QP that may use it, or SRNIC_MPT_ANY_QP
  * @gen: life number of the slot
  * @iova: first address
@@ -82,6 +84,30 @@ struct srnic_mpt_entry {
 } __aligned(64);
 
 #define SRNIC_MPT_ANY_QP	0xffffffffu
+/* of a window of type 2A, which belongs to a QP and to no PD; no PD's number */
+#define SRNIC_MPT_ANY_PD	0xffffffffu
+
+/**
+ * struct srnic_mpt_grant - what a key allows, all that can change in a life
+ * @key: as in struct srnic_mpt_entry, as all without a word; of the same slot
+ * @access:
+ * @pdn:
+ * @qpn:
+ * @iova:
+ * @length:
+ * @mtt:
+ * @mtt_off:
+ */
+struct srnic_mpt_grant {
+	u32 key;
+	u32 access;
+	u32 pdn;
+	u32 qpn;
+	u64 iova;
+	u64 length;
+	const struct srnic_mtt *mtt;
+	u64 mtt_off;
+};
 
 /**
  * struct srnic_mpt_req - what someone wants to do
@@ -107,6 +133,8 @@ static inline enum srnic_key_reason srnic_mpt_state_reason(u8 state)
 {
 	switch (state) {
 	case SRNIC_MPT_VALID:
+	case SRNIC_MPT_CHANGING:
+		/* a change that a reader sees waits for it: see mpt.c */
 		return SRNIC_KEY_OK;
 	case SRNIC_MPT_INVALID:
 		return SRNIC_KEY_STATE;
@@ -141,6 +169,19 @@ bool srnic_mpt_publish(struct srnic_mpt_entry *e);
 bool srnic_mpt_kill(struct srnic_mpt *mpt, struct srnic_mpt_entry *e,
 		    enum srnic_mpt_state state);
 void srnic_mpt_free(struct srnic_mpt *mpt, struct srnic_mpt_entry *e);
+
+/*
+ * Another grant for the same life; for readers the old or the new one, nothing
+ * in between. On return none uses the old one.
+ */
+enum srnic_key_reason srnic_mpt_change(struct srnic_mpt *mpt,
+				       struct srnic_mpt_entry *e, bool fresh,
+				       const struct srnic_mpt_grant *to);
+struct srnic_mpt_grant srnic_mpt_granted(const struct srnic_mpt_entry *e);
+/* The barrier as well, for someone who has the key and not the entry. */
+enum srnic_key_reason srnic_mpt_invalidate(struct srnic_mpt *mpt,
+					   const struct srnic_mpt_req *rq);
+u32 srnic_mpt_slot_of(const struct srnic_mpt *mpt, u32 key);
 
 /* Readers: bottom halves disabled, no sleeping between enter and leave, one
  * entry at a time.

@@ -48,7 +48,7 @@ enum srnic_key_reason srnic_mpt_check(const struct srnic_mpt_entry *e,
 	why = srnic_mpt_state_reason(READ_ONCE(e->state));
 	if (why != SRNIC_KEY_OK)
 		return why;
-	if (e->pdn != rq->pdn)
+	if (e->pdn != rq->pdn && e->pdn != SRNIC_MPT_ANY_PD)
 		return SRNIC_KEY_PD;
 	if (e->qpn != SRNIC_MPT_ANY_QP && e->qpn != rq->qpn)
 		return SRNIC_KEY_QP;

@@ -2,38 +2,41 @@
 /*
  * Memory regions.
  *
- * A region is an MPT entry (its key and rights), an MTT (where it is) and what
- * keeps the memory there: pinned pages of RAM, or a hold on memory of a donor.
+ * A region is an MPT entry (its key and rights) and a backing (its memory and
+ * where that is; backing.c). Fast-register regions have tables of their own
+ * instead of a backing (frmr.c), and the one of all kernel memory has nothing.
  *
- * Order of construction: entry reserved, memory acquired, MTT made, entry
- * filled in and published. A donor may revoke its memory from the moment the
- * hold exists, before the entry is published too: the callback kills the entry
- * whatever its state, publish doesn't bring it back, and the region is born
- * dead, as if the donor had gone a moment later. The callback uses the entry
- * and nothing else of the region.
+ * Order of construction: entry reserved, memory held, entry filled in, made a
+ * user of the backing, published. A donor may revoke its memory at any time in
+ * between: publish doesn't bring a killed entry back, and the region is born
+ * dead, as if the donor had gone a moment later.
  *
- * Order of destruction: entry killed, so that no packet uses the memory; hold
- * given back, after which no revoke is running or will come (peer.h), so that
- * none can kill the slot's next life; slot freed; MTT and pages.
+ * Order of destruction: entry killed, so that no packet uses the memory; backing
+ * given back; slot freed. Both happen or neither: with windows bound, a region
+ * stays.
+ *
+ * A region that is registered anew keeps its key. Its new memory is held before
+ * its entry changes, and the old one given back afterwards; a failure leaves it
+ * as it was.
  */
 #include "mr.h"
 
 #include <linux/err.h>
 #include <linux/slab.h>
-#include <rdma/ib_umem.h>
 
 #include "mtt.h"
-#include "peer.h"
 #include "trace.h"
 
-/* Rights that are enforced, and hints that may be ignored. */
-#define MR_RIGHTS	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |	\
-			 IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC)
-#define MR_HINTS	(IB_ACCESS_HUGETLB | IB_ACCESS_OPTIONAL)
-
-static int check_access(int access)
+/**
+ * srnic_mr_check_access() - do these rights make sense?
+ * @access: IB_ACCESS_*
+ *
+ * Return: 0; -EOPNOTSUPP: there is one that we don't have; -EINVAL: remote
+ * writing without local writing.
+ */
+int srnic_mr_check_access(int access)
 {
-	if (access & ~(MR_RIGHTS | MR_HINTS))
+	if (access & ~(SRNIC_MR_RIGHTS | SRNIC_MR_HINTS | IB_ZERO_BASED))
 		return -EOPNOTSUPP;
 	/* IBTA 10.6.3.1: who may write from afar may write from here */
 	if (access & (IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC) &&
@@ -54,114 +57,70 @@ static int check_range(u64 start, u64 length, u64 iova)
 	return 0;
 }
 
+/**
+ * srnic_mr_alloc() - a region without memory and rights
+ * @mpt: table for the key
+ * @ibdev: device
+ *
+ * Context: process.
+ * Return: the region, its key reserved; ERR_PTR(-ENOMEM).
+ */
+struct srnic_mr *srnic_mr_alloc(struct srnic_mpt *mpt, struct ib_device *ibdev)
+{
+	struct srnic_mpt_entry *e;
+	struct srnic_mr *mr;
+
+	mr = kzalloc(sizeof(*mr), GFP_KERNEL_ACCOUNT);
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+	e = srnic_mpt_alloc(mpt);
+	if (IS_ERR(e)) {
+		kfree(mr);
+		return ERR_CAST(e);
+	}
+	mr->mpt = mpt;
+	mr->user.e = e;
+	mr->ibmr.device = ibdev;
+	mr->ibmr.lkey = e->key;
+	mr->ibmr.rkey = e->key;
+	return mr;
+}
+
 /* An array: it stays where it is when the device is renamed meanwhile. */
 static const char *device_name(const struct srnic_mr *mr)
 {
 	return mr->ibmr.device->name;
 }
 
-static void mr_revoke(void *ctx)
+static void trace_born(const struct srnic_mr *mr)
 {
-	struct srnic_mr *mr = ctx;
+	const struct srnic_mpt_entry *e = mr->user.e;
 
-	if (srnic_mpt_kill(mr->mpt, mr->e, SRNIC_MPT_REVOKED))
-		trace_key_dead(device_name(mr), mr->ibmr.lkey, true);
+	trace_key_born(device_name(mr), e->key, e->kind, e->pdn, e->access,
+		       e->iova, e->length, mr->b ? mr->b->mtt->nruns : 0);
 }
 
-/* A region without memory and rights, its key chosen. */
-static struct srnic_mr *mr_alloc(struct srnic_mpt *mpt, struct ib_device *ibdev)
-{
-	struct srnic_mr *mr;
-
-	mr = kzalloc(sizeof(*mr), GFP_KERNEL_ACCOUNT);
-	if (!mr)
-		return ERR_PTR(-ENOMEM);
-	mr->mpt = mpt;
-	mr->e = srnic_mpt_alloc(mpt);
-	if (IS_ERR(mr->e)) {
-		int err = PTR_ERR(mr->e);
-
-		kfree(mr);
-		return ERR_PTR(err);
-	}
-	mr->ibmr.device = ibdev;
-	mr->ibmr.lkey = mr->e->key;
-	mr->ibmr.rkey = mr->e->key;
-	return mr;
-}
-
-/* The entry is filled in. */
 static void mr_publish(struct srnic_mr *mr)
 {
-	const struct srnic_mpt_entry *e = mr->e;
-
-	if (srnic_mpt_publish(mr->e))
-		trace_key_born(device_name(mr), e->key, e->kind, e->pdn,
-			       e->access, e->iova, e->length,
-			       mr->mtt ? mr->mtt->nruns : 0);
+	if (srnic_mpt_publish(mr->user.e))
+		trace_born(mr);
 }
 
-static int map_peer(struct srnic_mr *mr, u64 length)
+static void set_backing(struct srnic_mr *mr, struct srnic_backing *b)
 {
-	mr->mtt = srnic_mtt_alloc(1);
-	if (!mr->mtt)
-		return -ENOMEM;
-	return srnic_mtt_add(mr->mtt,
-			     (__force unsigned long)srnic_peer_addr(mr->peer),
-			     length, true);
+	mr->b = b;
+	WRITE_ONCE(mr->peer, b && b->peer);
 }
 
-/*
- * Another thread may have mapped memory of a donor into the range after
- * srnic_peer_get() has looked at it. Pages that are pinned tell the truth. A
- * run of the list never has memory of two kinds (pages_are_mergeable()).
- */
-static bool umem_has_peer(struct ib_umem *umem)
+/* Memory of the calling program; NULL where there are no bytes. */
+static struct srnic_backing *get_memory(struct srnic_mr *mr,
+					struct device *client, u64 start,
+					u64 length, int access)
 {
-	struct scatterlist *sg;
-	unsigned int i;
-
-	for_each_sgtable_sg(&umem->sgt_append.sgt, sg, i)
-		if (srnic_peer_has_page(sg_page(sg)))
-			return true;
-	return false;
-}
-
-static int map_ram(struct srnic_mr *mr, struct ib_device *ibdev, u64 start,
-		   u64 length, int access)
-{
-	struct srnic_mtt *mtt;
-	struct ib_umem *umem;
-
-	umem = ib_umem_get(ibdev, start, length, access);
-	if (IS_ERR(umem))
-		return PTR_ERR(umem);
-	mr->umem = umem;
-	/* no donor may have to wait for a region that it can't revoke */
-	if (umem_has_peer(umem))
-		return -EFAULT;
-	mtt = srnic_mtt_from_sgl(umem->sgt_append.sgt.sgl,
-				 umem->sgt_append.sgt.orig_nents,
-				 ib_umem_offset(umem), length);
-	if (IS_ERR(mtt))
-		return PTR_ERR(mtt);
-	mr->mtt = mtt;
-	return 0;
-}
-
-static int mr_map(struct srnic_mr *mr, struct ib_device *ibdev,
-		  struct device *client, u64 start, u64 length, int access)
-{
-	struct srnic_peer *peer;
-
-	peer = srnic_peer_get(client, start, length, ib_access_writable(access),
-			      mr_revoke, mr);
-	if (IS_ERR(peer))
-		return PTR_ERR(peer);
-	if (!peer)
-		return map_ram(mr, ibdev, start, length, access);
-	mr->peer = peer;
-	return map_peer(mr, length);
+	if (!length)
+		return NULL;
+	return srnic_backing_get(mr->mpt, mr->ibmr.device, client, start,
+				 length, access);
 }
 
 /**
@@ -172,7 +131,7 @@ static int mr_map(struct srnic_mr *mr, struct ib_device *ibdev,
  * @client: PCI device on whose behalf memory of a donor is used, or NULL
  * @start: address in the program
  * @length: bytes; 0 makes a key for zero-length requests
- * @iova: address in requests of the byte at @start; any
+ * @iova: address in requests of the byte at @start; any; 0 with IB_ZERO_BASED
  * @access: IB_ACCESS_*
  *
  * Context: process, the program's.
@@ -186,38 +145,42 @@ struct srnic_mr *srnic_mr_reg_user(struct srnic_mpt *mpt, struct ib_device *ibde
 				   u32 pdn, struct device *client, u64 start,
 				   u64 length, u64 iova, int access)
 {
+	struct srnic_mpt_entry *e;
+	struct srnic_backing *b;
 	struct srnic_mr *mr;
 	int err;
 
-	err = check_access(access);
+	if (access & IB_ZERO_BASED)
+		iova = 0;
+	err = srnic_mr_check_access(access);
 	if (!err)
 		err = check_range(start, length, iova);
 	if (err)
 		return ERR_PTR(err);
 
-	mr = mr_alloc(mpt, ibdev);
+	mr = srnic_mr_alloc(mpt, ibdev);
 	if (IS_ERR(mr))
 		return mr;
-	if (length) {
-		err = mr_map(mr, ibdev, client, start, length, access);
-		if (err)
-			goto destroy;
+	e = mr->user.e;
+	b = get_memory(mr, client, start, length, access);
+	if (IS_ERR(b)) {
+		srnic_mpt_free(mpt, e);
+		kfree(mr);
+		return ERR_CAST(b);
 	}
-
-	mr->e->kind = SRNIC_MPT_MR;
-	mr->e->access = access & MR_RIGHTS;
-	mr->e->pdn = pdn;
-	mr->e->iova = iova;
-	mr->e->length = length;
-	mr->e->mtt = mr->mtt;
+	set_backing(mr, b);
+	mr->start = start;
+	e->kind = SRNIC_MPT_MR;
+	e->access = access & SRNIC_MR_RIGHTS;
+	e->pdn = pdn;
+	e->iova = iova;
+	e->length = length;
+	e->mtt = b ? b->mtt : NULL;
 	mr->ibmr.iova = iova;
 	mr->ibmr.length = length;
+	srnic_backing_add(b, &mr->user);
 	mr_publish(mr);
 	return mr;
-
-destroy:
-	srnic_mr_destroy(mr);
-	return ERR_PTR(err);
 }
 
 /**
@@ -233,21 +196,134 @@ destroy:
 struct srnic_mr *srnic_mr_reg_dma(struct srnic_mpt *mpt, struct ib_device *ibdev,
 				  u32 pdn, int access)
 {
+	struct srnic_mpt_entry *e;
 	struct srnic_mr *mr;
 	int err;
 
-	err = check_access(access);
+	err = srnic_mr_check_access(access);
 	if (err)
 		return ERR_PTR(err);
-	mr = mr_alloc(mpt, ibdev);
+	mr = srnic_mr_alloc(mpt, ibdev);
 	if (IS_ERR(mr))
 		return mr;
-	mr->e->kind = SRNIC_MPT_DMA;
-	mr->e->access = access & MR_RIGHTS;
-	mr->e->pdn = pdn;
-	mr->e->length = U64_MAX;
+	e = mr->user.e;
+	e->kind = SRNIC_MPT_DMA;
+	/* windows need a table to be translated by */
+	e->access = access & SRNIC_MR_RIGHTS & ~IB_ACCESS_MW_BIND;
+	e->pdn = pdn;
+	e->length = U64_MAX;
 	mr_publish(mr);
 	return mr;
+}
+
+static bool same_place(const struct srnic_mtt *a, const struct srnic_mtt *b)
+{
+	return a->nruns == b->nruns &&
+	       !memcmp(a->run, b->run, a->nruns * sizeof(*a->run));
+}
+
+/*
+ * The memory of a region that has been held for reading, held for writing. The
+ * program may have mapped something else there meanwhile, which isn't what the
+ * region is about.
+ */
+static struct srnic_backing *get_writable(struct srnic_mr *mr,
+					  const struct srnic_mr_rereg *to)
+{
+	struct srnic_backing *b;
+
+	b = get_memory(mr, to->client, mr->start, mr->ibmr.length, to->access);
+	if (!IS_ERR_OR_NULL(b) && !same_place(b->mtt, mr->b->mtt)) {
+		srnic_backing_put(b);
+		return ERR_PTR(-EPERM);
+	}
+	return b;
+}
+
+/* What the region shall be translated by; mr->b where that stays. */
+static struct srnic_backing *next_backing(struct srnic_mr *mr,
+					  const struct srnic_mr_rereg *to,
+					  const struct srnic_mpt_grant *grant)
+{
+	if (to->flags & IB_MR_REREG_TRANS)
+		return get_memory(mr, to->client, to->start, to->length,
+				  grant->access);
+	if (mr->b && !mr->b->writable && ib_access_writable(grant->access))
+		return get_writable(mr, to);
+	return mr->b;
+}
+
+/* Without memory, before and after. */
+static int change_empty(struct srnic_mr *mr, const struct srnic_mpt_grant *grant)
+{
+	enum srnic_key_reason why;
+
+	local_bh_disable();
+	why = srnic_mpt_change(mr->mpt, mr->user.e, false, grant);
+	local_bh_enable();
+	return why == SRNIC_KEY_OK ? 0 : -EINVAL;
+}
+
+/**
+ * srnic_mr_rereg() - register a region anew, under the same key
+ * @mr: region from srnic_mr_reg_user()
+ * @to: what shall be another
+ *
+ * Each packet sees the old registration or the new one as a whole. On return no
+ * byte of memory that isn't in the new one is touched any more.
+ *
+ * Context: process, that of the program; calls for one region one at a time.
+ * Return: 0; -EPERM: its memory can't be written, and now it shall be; -EBUSY:
+ * windows are bound; -ENODEV: its memory, or the new one, has been revoked;
+ * others as in srnic_mr_reg_user(). Nothing has changed then.
+ */
+int srnic_mr_rereg(struct srnic_mr *mr, const struct srnic_mr_rereg *to)
+{
+	struct srnic_mpt_entry *e = mr->user.e;
+	struct srnic_mpt_grant grant = srnic_mpt_granted(e);
+	struct srnic_backing *old = mr->b;
+	struct srnic_backing *b;
+	int access = to->flags & IB_MR_REREG_ACCESS ? to->access : grant.access;
+	u64 iova = access & IB_ZERO_BASED ? 0 : to->iova;
+	int err;
+
+	if (to->flags & ~IB_MR_REREG_SUPPORTED || e->kind != SRNIC_MPT_MR)
+		return -EOPNOTSUPP;
+	err = srnic_mr_check_access(access);
+	if (!err && to->flags & IB_MR_REREG_TRANS)
+		err = check_range(to->start, to->length, iova);
+	if (err)
+		return err;
+
+	grant.access = access & SRNIC_MR_RIGHTS;
+	if (to->flags & IB_MR_REREG_PD)
+		grant.pdn = to->pdn;
+	b = next_backing(mr, to, &grant);
+	if (IS_ERR(b))
+		return PTR_ERR(b);
+	if (to->flags & IB_MR_REREG_TRANS) {
+		grant.iova = iova;
+		grant.length = to->length;
+		grant.mtt_off = 0;
+	}
+	grant.mtt = b ? b->mtt : NULL;
+
+	err = b || old ? srnic_backing_change(old, b, &mr->user, &grant) :
+			 change_empty(mr, &grant);
+	if (err) {
+		if (b != old)
+			srnic_backing_put(b);
+		return err;
+	}
+	if (b != old)
+		srnic_backing_put(old);
+	set_backing(mr, b);
+	if (to->flags & IB_MR_REREG_TRANS)
+		mr->start = to->start;
+	mr->ibmr.iova = grant.iova;
+	mr->ibmr.length = grant.length;
+	trace_born(mr);
+	return 0;
 }
 
 /**
@@ -258,16 +334,24 @@ struct srnic_mr *srnic_mr_reg_dma(struct srnic_mpt *mpt, struct ib_device *ibdev
  * its key is dead for as long as srnic_mpt_reuse_distance() says.
  *
  * Context: process.
+ * Return: 0; -EBUSY: windows are bound to it (IBTA 10.6.7.2.7), and it stays.
  */
-void srnic_mr_destroy(struct srnic_mr *mr)
+int srnic_mr_destroy(struct srnic_mr *mr)
 {
-	if (srnic_mpt_kill(mr->mpt, mr->e, SRNIC_MPT_INVALID))
-		trace_key_dead(device_name(mr), mr->ibmr.lkey, false);
-	if (mr->peer)
-		srnic_peer_put(mr->peer);
-	srnic_mpt_free(mr->mpt, mr->e);
+	struct srnic_mpt_entry *e = mr->user.e;
+	int err;
+
+	if (mr->b) {
+		err = srnic_backing_close(mr->b, &mr->user);
+		if (err)
+			return err;
+		srnic_backing_put(mr->b);
+	} else if (srnic_mpt_kill(mr->mpt, e, SRNIC_MPT_INVALID)) {
+		trace_key_dead(device_name(mr), e->key, false);
+	}
+	srnic_mpt_free(mr->mpt, e);
 	srnic_mtt_free(mr->mtt);
-	if (mr->umem)
-		ib_umem_release(mr->umem);
+	srnic_mtt_free(mr->next);
 	kfree(mr);
+	return 0;
 }

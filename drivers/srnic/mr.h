@@ -4,32 +4,45 @@
 
 #include <rdma/ib_verbs.h>
 
-#include "mpt.h"
-
-struct srnic_peer;
+#include "backing.h"
 
 /**
  * struct srnic_mr - a memory region
  * @ibmr: the core's part
  * @mpt: the table its key lives in
- * @e: its entry
- * @mtt: its translation
- * @umem: pinned pages, of user memory
- * @peer: hold on p2pmem memory
+ * @user: its key, as a user of @b
+ * @b: its memory, where that is a program's
+ * @peer: which is a donor's
+ * @start: address of the memory in the program
+ * @mtt: of a fast-register region: what is registered, or was
+ * @next: of a fast-register region: what will be
  */
 struct srnic_mr {
 	struct ib_mr ibmr;
 	struct srnic_mpt *mpt;
-	struct srnic_mpt_entry *e;
+	struct srnic_backing_user user;
+	struct srnic_backing *b;
+	bool peer;
+	u64 start;
 	struct srnic_mtt *mtt;
-	struct ib_umem *umem;
-	struct srnic_peer *peer;
+	struct srnic_mtt *next;
 };
 
 static inline struct srnic_mr *to_srnic_mr(struct ib_mr *ibmr)
 {
 	return container_of(ibmr, struct srnic_mr, ibmr);
 }
+
+/* Rights that are enforced, and hints that may be ignored. */
+#define SRNIC_MR_RIGHTS	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |	\
+			 IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC |	\
+			 IB_ACCESS_MW_BIND)
+#define SRNIC_MR_HINTS	(IB_ACCESS_HUGETLB | IB_ACCESS_OPTIONAL)
+
+/* 0, -EOPNOTSUPP, -EINVAL */
+int srnic_mr_check_access(int access);
+/* A region without memory and rights, its key chosen: mr_alloc of mr.c, frmr.c */
+struct srnic_mr *srnic_mr_alloc(struct srnic_mpt *mpt, struct ib_device *ibdev);
 
 /*
  * pdn names the PD in the table. client is the PCI device on whose behalf
@@ -40,6 +53,28 @@ struct srnic_mr *srnic_mr_reg_user(struct srnic_mpt *mpt, struct ib_device *ibde
 				   u64 length, u64 iova, int access);
 struct srnic_mr *srnic_mr_reg_dma(struct srnic_mpt *mpt, struct ib_device *ibdev,
 				  u32 pdn, int access);
-void srnic_mr_destroy(struct srnic_mr *mr);
+
+/**
+ * struct srnic_mr_rereg - what shall be another
+ * @flags: IB_MR_REREG_*: which of the others count
+ * @client: as in srnic_mr_reg_user()
+ * @start: as there
+ * @length: as there
+ * @iova: as there
+ * @access: as there
+ * @pdn: as there
+ */
+struct srnic_mr_rereg {
+	int flags;
+	struct device *client;
+	u64 start;
+	u64 length;
+	u64 iova;
+	int access;
+	u32 pdn;
+};
+
+int srnic_mr_rereg(struct srnic_mr *mr, const struct srnic_mr_rereg *to);
+int srnic_mr_destroy(struct srnic_mr *mr);
 
 #endif /* SRNIC_MR_H */

@@ -57,6 +57,16 @@ void srnic_mtt_free(struct srnic_mtt *mtt)
 	kvfree(mtt);
 }
 
+/**
+ * srnic_mtt_reset() - an empty table again
+ * @mtt: table that no reader uses
+ */
+void srnic_mtt_reset(struct srnic_mtt *mtt)
+{
+	mtt->len = 0;
+	mtt->nruns = 0;
+}
+
 /* The bytes at @addr go on where @run ends. */
 static bool touches(const struct srnic_run *run, unsigned long addr, bool io)
 {

@@ -11,6 +11,7 @@
 #include "seg.h"
 
 struct scatterlist;
+struct srnic_backing;
 
 /**
  * struct srnic_run - contiguous kernel-addressable memory
@@ -28,12 +29,14 @@ struct srnic_run {
 
 /**
  * struct srnic_mtt - where a region is
+ * @owner: what keeps the memory there, where windows may be bound to it
  * @len: bytes in all
  * @nruns: number of runs
  * @max: room in @run
  * @run: ascending, without gaps, merged where neighbours touch
  */
 struct srnic_mtt {
+	struct srnic_backing *owner;
 	u64 len;
 	u32 nruns;
 	u32 max;
@@ -42,6 +45,8 @@ struct srnic_mtt {
 
 struct srnic_mtt *srnic_mtt_alloc(u32 max_runs);
 void srnic_mtt_free(struct srnic_mtt *mtt);
+/* Empty again, with the room it has. */
+void srnic_mtt_reset(struct srnic_mtt *mtt);
 /* -ENOSPC when full, -EOVERFLOW; 0 */
 int srnic_mtt_add(struct srnic_mtt *mtt, unsigned long addr, u64 len, bool io);
 /* Pages of RAM in sgl: skip first_off bytes of it, take len bytes */

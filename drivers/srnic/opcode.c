@@ -156,6 +156,7 @@ static u8 operation(enum srnic_op_kind kind, u8 pos, u8 has)
 	case SRNIC_OP_ATOMIC_ACK:
 		return IB_OPCODE_ATOMIC_ACKNOWLEDGE;
 	case SRNIC_OP_NONE:
+	case SRNIC_OP_LOCAL:
 		break;
 	}
 	return NO_OPERATION;

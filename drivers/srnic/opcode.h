@@ -19,6 +19,7 @@ enum srnic_op_kind {
 	SRNIC_OP_READ_RESP,
 	SRNIC_OP_ACK,
 	SRNIC_OP_ATOMIC_ACK,
+	SRNIC_OP_LOCAL,		/* no packet: a request about a key */
 };
 
 /* Position in the message. MIDDLE is neither, ONLY is both. */

@@ -28,18 +28,21 @@
  * @tp: filled
  * @ibdev: the device
  * @mpt: its key table
+ * @mw_2a: its windows of type 2 are of type 2A
  * @stats: its counters
  *
  * Return: 0, -ENOMEM.
  */
 int srnic_tp_init(struct srnic_tp *tp, struct ib_device *ibdev,
-		  struct srnic_mpt *mpt, struct srnic_stats __percpu *stats)
+		  struct srnic_mpt *mpt, bool mw_2a,
+		  struct srnic_stats __percpu *stats)
 {
 	tp->ledger = srnic_ledger_create();
 	if (!tp->ledger)
 		return -ENOMEM;
 	tp->ibdev = ibdev;
 	tp->mpt = mpt;
+	srnic_mws_init(&tp->mws, ibdev, mpt, mw_2a);
 	tp->stats = stats;
 	atomic_set(&tp->nqps, 0);
 	xa_init(&tp->qps);
@@ -55,6 +58,7 @@ void srnic_tp_exit(struct srnic_tp *tp)
 {
 	WARN_ON(!xa_empty(&tp->qps));
 	WARN_ON(!xa_empty(&tp->ahs));
+	srnic_mws_exit(&tp->mws);
 	xa_destroy(&tp->qps);
 	xa_destroy(&tp->ahs);
 	srnic_ledger_destroy(tp->ledger);
@@ -279,6 +283,7 @@ int srnic_qp_create(struct srnic_tp *tp, struct srnic_qp *qp,
 	qp->ibqp.qp_type = init->qp_type;
 	qp->sq.all_signaled = init->sq_sig_type == IB_SIGNAL_ALL_WR;
 	mutex_init(&qp->modify);
+	srnic_mw_list_init(&qp->bound);
 	INIT_WORK(&qp->work, qp_work);
 	srnic_requester_init(qp);
 	srnic_response_init(qp);
@@ -332,6 +337,7 @@ int srnic_qp_destroy(struct srnic_qp *qp)
 	srnic_requester_stop(qp);
 	srnic_response_stop(qp);
 	cancel_work_sync(&qp->work);
+	srnic_mw_list_invalidate(&tp->mws, &qp->bound);
 
 	srnic_cq_clean(to_srnic_cq(qp->ibqp.send_cq), &qp->ibqp);
 	srnic_cq_clean(to_srnic_cq(qp->ibqp.recv_cq), &qp->ibqp);

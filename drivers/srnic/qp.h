@@ -10,6 +10,7 @@
 #include "cq.h"
 #include "ledger.h"
 #include "mpt.h"
+#include "mw.h"
 #include "net.h"
 
 /**
@@ -17,6 +18,7 @@
  * @ibdev: the device
  * @port: its end of the netdev
  * @mpt: its key table
+ * @mws: its memory windows
  * @stats: its counters
  * @ledger: its last refusals
  * @qps: QPN -> struct srnic_qp. Readers: RCU. A QP leaves it, and a grace
@@ -28,6 +30,7 @@ struct srnic_tp {
 	struct ib_device *ibdev;
 	struct srnic_port port;
 	struct srnic_mpt *mpt;
+	struct srnic_mws mws;
 	struct srnic_stats __percpu *stats;
 	struct srnic_ledger *ledger;
 	struct xarray qps;
@@ -45,7 +48,8 @@ struct srnic_tp {
 #define SRNIC_MAX_AH		BIT(20)
 
 int srnic_tp_init(struct srnic_tp *tp, struct ib_device *ibdev,
-		  struct srnic_mpt *mpt, struct srnic_stats __percpu *stats);
+		  struct srnic_mpt *mpt, bool mw_2a,
+		  struct srnic_stats __percpu *stats);
 void srnic_tp_exit(struct srnic_tp *tp);
 /* srnic_port's handler */
 void srnic_tp_receive(struct srnic_port *port, const struct srnic_rx *rx);

@@ -34,17 +34,21 @@
  * @nsge: entries in @sge; 0 with IB_SEND_INLINE
  * @status: IB_WC_SUCCESS, or what it will be completed with instead of being
  *	sent (on)
- * @started: PSNs are assigned
- * @done: all responses of a READ or an atomic have come
+ * @started: PSNs are assigned; SRNIC_OP_LOCAL: none, and it is @done
+ * @done: all responses of a READ or an atomic have come; it has been executed
  * @imm: immediate data, as on the wire
- * @inv_rkey: key to be invalidated at the peer
- * @rkey: remote key
- * @raddr: remote address
+ * @inv_rkey: key to be invalidated, at the peer or here
+ * @rkey: remote key; of a bind or a registration: the key from now on
+ * @raddr: remote address; of a bind: where the window begins
  * @compare_add: compare-and-swap: compared with; fetch-and-add: added
  * @swap: compare-and-swap: written
  * @av: UD: where to, a reference
  * @ud_qpn: UD: to whom
  * @ud_qkey: UD
+ * @bind_length: bind: bytes
+ * @bind_lkey: bind: of the region
+ * @access: bind, registration: IB_ACCESS_*
+ * @mr: registration: the region
  * @why: the reason of a key refusal (enum srnic_key_reason)
  * @sge: local memory, or
  * @data: inline payload
@@ -75,6 +79,14 @@ struct srnic_swqe {
 			struct srnic_av *av;
 			u32 ud_qpn;
 			u32 ud_qkey;
+		};
+		struct {
+			union {
+				u64 bind_length;
+				struct srnic_mr *mr;
+			};
+			u32 bind_lkey;
+			u32 access;
 		};
 	};
 	union {
@@ -343,6 +355,7 @@ struct srnic_rq {
  * @mtu: RC: path MTU in bytes
  * @access: IB_ACCESS_REMOTE_* that peers may ask for
  * @av: RC: the peer. Written with both locks held; RCU.
+ * @bound: windows that are bound to it
  * @sq: requester
  * @rq: responder
  * @work: runs both halves in a softirq: what exceeds a budget, what waited,
@@ -365,6 +378,7 @@ struct srnic_qp {
 	u32 mtu;
 	u32 access;
 	struct srnic_av __rcu *av;
+	struct srnic_mw_list bound;
 
 	struct srnic_sq sq ____cacheline_aligned_in_smp;
 	struct srnic_rq rq ____cacheline_aligned_in_smp;

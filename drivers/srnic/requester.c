@@ -29,6 +29,7 @@
 #include <rdma/ib_mad.h>
 #include <rdma/ib_pack.h>
 
+#include "local.h"
 #include "psn.h"
 #include "sge.h"
 #include "sq.h"
@@ -301,13 +302,17 @@ static bool more_to_send(struct srnic_qp *qp)
 {
 	struct srnic_sq *sq = &qp->sq;
 	const struct srnic_swqe *wqe;
+	u32 at = sq->next;
 
-	if (qp->state == IB_QPS_SQD ||
-	    (sq->next + 1 == sq->prod && !srnic_sq_pull(qp)))
+	if (qp->state == IB_QPS_SQD)
 		return false;
-	wqe = srnic_sq_at(sq, sq->next + 1);
-	return wqe->status == IB_WC_SUCCESS && !srnic_swqe_is_read(wqe) &&
-	       !(wqe->flags & IB_SEND_FENCE);
+	do {
+		if (++at == sq->prod && !srnic_sq_pull(qp))
+			return false;
+		wqe = srnic_sq_at(sq, at);
+	} while (srnic_swqe_is_local(wqe) && !srnic_local_waits(wqe));
+	return !srnic_swqe_is_local(wqe) && wqe->status == IB_WC_SUCCESS &&
+	       !srnic_swqe_is_read(wqe) && !(wqe->flags & IB_SEND_FENCE);
 }
 
 /* npsn PSNs are on their way; asks: an answer will come. */
@@ -449,36 +454,75 @@ static bool send_ud(struct srnic_qp *qp, struct srnic_swqe *wqe)
 	return true;
 }
 
+/* false: the WQE at next has to wait. */
+static bool may_start(const struct srnic_qp *qp, const struct srnic_swqe *wqe)
+{
+	if (qp->state == IB_QPS_SQD)
+		return false;
+	return !(wqe->flags & IB_SEND_FENCE) ||
+	       qp->sq.rd_head == qp->sq.rd_tail;
+}
+
 /*
- * The WQE at next can't be sent. It fails when all before it are done; the last
- * of those may have gone out without AckReq, in the belief that more would
- * follow: then it is sent once more, with it.
+ * The WQE at next waits until all before it are done. The last of those may have
+ * gone out without AckReq, in the belief that more would follow: then it is sent
+ * once more, with it. A READ needs none.
  */
-static bool stall(struct srnic_qp *qp, struct srnic_swqe *wqe)
+static bool probe(struct srnic_qp *qp, const struct srnic_swqe *wqe)
 {
 	struct srnic_sq *sq = &qp->sq;
 	u32 end = wqe->started ? wqe->first_psn : sq->max_psn;
 
-	if (sq->next == sq->cons) {
-		srnic_sq_fail(qp, wqe, wqe->status, wqe->why);
-		return false;
-	}
-	if (sq->probed || end == sq->una ||
-	    srnic_swqe_is_read(srnic_sq_at(sq, sq->next - 1)))
+	if (sq->probed || end == sq->una || !sq->since_ackreq)
 		return false;
 	sq->probed = true;
 	srnic_sq_rewind(sq, srnic_psn_add(end, -1));
 	return true;
 }
 
-/* false: the WQE at next has to wait. */
+/* The WQE at next can't be sent. It fails when all before it are done. */
+static bool stall(struct srnic_qp *qp, struct srnic_swqe *wqe)
+{
+	struct srnic_sq *sq = &qp->sq;
+
+	if (sq->next != sq->cons)
+		return probe(qp, wqe);
+	srnic_sq_fail(qp, wqe, wqe->status, wqe->why);
+	return false;
+}
+
+/*
+ * It has no PSN of its own, and is passed by when others are sent again. It
+ * completes with what is before it.
+ */
+static bool run_local(struct srnic_qp *qp, struct srnic_swqe *wqe)
+{
+	struct srnic_sq *sq = &qp->sq;
+
+	if (!wqe->done) {
+		if (!may_start(qp, wqe))
+			return false;
+		if (srnic_local_waits(wqe) && sq->next != sq->cons)
+			return probe(qp, wqe);
+		srnic_local_execute(qp, wqe);
+		if (wqe->status != IB_WC_SUCCESS)
+			return true;	/* it is looked at next */
+		wqe->first_psn = sq->max_psn;
+		wqe->last_psn = srnic_psn_add(sq->max_psn, -1);
+		wqe->started = true;
+	}
+	if (sq->next == sq->cons)
+		srnic_sq_complete(qp, wqe);
+	else
+		sq->next++;
+	return true;
+}
+
 static bool start(struct srnic_qp *qp, struct srnic_swqe *wqe)
 {
 	struct srnic_sq *sq = &qp->sq;
 
-	if (qp->state == IB_QPS_SQD)
-		return false;
-	if (wqe->flags & IB_SEND_FENCE && sq->rd_head != sq->rd_tail)
+	if (!may_start(qp, wqe))
 		return false;
 	wqe->first_psn = sq->max_psn;
 	wqe->last_psn = srnic_psn_add(sq->max_psn, swqe_npsn(qp, wqe) - 1);
@@ -499,6 +543,8 @@ static bool requester_step(struct srnic_qp *qp)
 	if (wqe->status != IB_WC_SUCCESS &&
 	    (wqe->started || qp->state != IB_QPS_SQD))
 		return stall(qp, wqe);
+	if (srnic_swqe_is_local(wqe))
+		return run_local(qp, wqe);
 	if (!wqe->started && !start(qp, wqe))
 		return false;
 	if (qp->type == SRNIC_QPT_UD)

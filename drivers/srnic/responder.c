@@ -17,6 +17,7 @@
 
 #include "access.h"
 #include "aeth.h"
+#include "local.h"
 #include "psn.h"
 #include "response.h"
 #include "rq.h"
@@ -113,6 +114,9 @@ static void complete_recv(struct srnic_qp *qp, const struct srnic_pkt *pkt,
 	if (pkt->op->has & SRNIC_HAS_IMM) {
 		cqe.wc_flags |= SRNIC_WC_WITH_IMM;
 		cqe.imm_data = (__force u32)pkt->imm;
+	} else if (pkt->op->has & SRNIC_HAS_IETH) {
+		cqe.wc_flags |= SRNIC_WC_WITH_INV;
+		cqe.imm_data = pkt->inv_rkey;
 	}
 	srnic_rq_complete(qp, &cqe, pkt->solicited);
 }
@@ -151,17 +155,6 @@ static enum verdict do_send(struct srnic_qp *qp, const struct srnic_pkt *pkt)
 		return fail_recv(qp, IB_WC_LOC_QP_OP_ERR, 0, BAD_RECV);
 	if (pkt->len > min_t(u64, r->length, SRNIC_MAX_MSG) - rq->msg_len)
 		return fail_recv(qp, IB_WC_LOC_LEN_ERR, 0, BAD_REQUEST);
-	/* no region here can be invalidated by a peer */
-	if (pkt->op->has & SRNIC_HAS_IETH) {
-		/* a peer's key: it needs a remote right, if an unnamed one */
-		sgl.rq.key = pkt->inv_rkey;
-		sgl.rq.access = IB_ACCESS_REMOTE_WRITE;
-		srnic_qp_refused(qp, SRNIC_KEY_ACCESS, &sgl.rq, pkt->opcode,
-				 pkt->psn, NULL);
-		return fail_recv(qp, IB_WC_LOC_PROT_ERR, SRNIC_KEY_ACCESS,
-				 BAD_KEY);
-	}
-
 	sgl.nsge = r->nsge;
 	if (pkt->len)
 		why = srnic_sgl_put(qp->tp->mpt, &sgl, rq->msg_len, pkt->len,
@@ -170,6 +163,11 @@ static enum verdict do_send(struct srnic_qp *qp, const struct srnic_pkt *pkt)
 		srnic_qp_refused(qp, why, &sgl.rq, pkt->opcode, pkt->psn, NULL);
 		return fail_recv(qp, IB_WC_LOC_PROT_ERR, why, BAD_RECV);
 	}
+	if (pkt->op->has & SRNIC_HAS_IETH)
+		why = srnic_local_invalidate(qp, pkt->inv_rkey, pkt->opcode,
+					     pkt->psn);
+	if (why)
+		return fail_recv(qp, IB_WC_LOC_PROT_ERR, why, BAD_KEY);
 	rq->msg_len += pkt->len;
 	if (pkt->op->pos & SRNIC_OP_LAST)
 		complete_recv(qp, pkt, IB_WC_RECV, rq->msg_len);

@@ -11,7 +11,6 @@
 #include <rdma/restrack.h>
 
 #include "mr.h"
-#include "mtt.h"
 #include "qp.h"
 
 struct detail {
@@ -50,14 +49,17 @@ cancel:
 int srnic_fill_res_mr_entry(struct sk_buff *msg, struct ib_mr *ibmr)
 {
 	const struct srnic_mr *mr = to_srnic_mr(ibmr);
-	const struct detail d[] = {
-		{ "runs", mr->mtt ? mr->mtt->nruns : 0 },
-		{ "generation", mr->e->gen },
-		{ "revoked", READ_ONCE(mr->e->state) == SRNIC_MPT_REVOKED },
-	};
+	struct srnic_mpt_view e = {};
+	struct detail d[3];
 
+	/* it may be registered anew meanwhile */
+	srnic_mpt_view(mr->mpt, mr->user.e->slot, &e);
+	d[0] = (struct detail){ "runs", e.runs };
+	d[1] = (struct detail){ "generation", e.gen };
+	d[2] = (struct detail){ "revoked", e.state == SRNIC_MPT_REVOKED };
 	return put_details(msg, d, ARRAY_SIZE(d), "memory",
-			   mr->peer ? "peer" : mr->umem ? "ram" : "any");
+			   e.kind == SRNIC_MPT_DMA ? "any" :
+			   READ_ONCE(mr->peer) ? "peer" : "ram");
 }
 
 /**

@@ -24,6 +24,7 @@
 #include <linux/overflow.h>
 #include <linux/slab.h>
 
+#include "frmr.h"
 #include "psn.h"
 
 #define PULL_MAX	64	/* WQEs copied in one go */
@@ -38,10 +39,17 @@ static_assert(SRNIC_SEND_INLINE == IB_SEND_INLINE);
 static_assert(sizeof(struct srnic_sge) == sizeof(struct ib_sge));
 static_assert(sizeof(struct srnic_send_wqe) == SRNIC_SEND_WQE_HDR_SIZE);
 
+enum wr_who {
+	WR_ANYBODY,
+	WR_PROGRAMS,
+	WR_KERNEL,
+};
+
 /* One row per work request opcode. */
 static const struct wr_row {
 	u8 kind;
 	u8 qpt;
+	u8 who;
 } wr_rows[] = {
 	[IB_WR_RDMA_WRITE]		= { SRNIC_OP_WRITE, SRNIC_QPT_RC },
 	[IB_WR_RDMA_WRITE_WITH_IMM]	= { SRNIC_OP_WRITE, SRNIC_QPT_RC },
@@ -51,13 +59,20 @@ static const struct wr_row {
 	[IB_WR_RDMA_READ]		= { SRNIC_OP_READ, SRNIC_QPT_RC },
 	[IB_WR_ATOMIC_CMP_AND_SWP]	= { SRNIC_OP_CMP_SWAP, SRNIC_QPT_RC },
 	[IB_WR_ATOMIC_FETCH_AND_ADD]	= { SRNIC_OP_FETCH_ADD, SRNIC_QPT_RC },
+	[IB_WR_RDMA_READ_WITH_INV]	= { SRNIC_OP_READ, SRNIC_QPT_RC, WR_KERNEL },
+	[IB_WR_LOCAL_INV]		= { SRNIC_OP_LOCAL, SRNIC_QPT_RC },
+	[IB_WR_REG_MR]			= { SRNIC_OP_LOCAL, SRNIC_QPT_RC, WR_KERNEL },
+	[IB_WR_BIND_MW]			= { SRNIC_OP_LOCAL, SRNIC_QPT_RC, WR_PROGRAMS },
 };
 
 static u8 wr_kind(const struct srnic_qp *qp, u32 opcode)
 {
-	if (opcode >= ARRAY_SIZE(wr_rows) || !(wr_rows[opcode].qpt & qp->type))
+	const struct wr_row *row = &wr_rows[opcode];
+
+	if (opcode >= ARRAY_SIZE(wr_rows) || !(row->qpt & qp->type) ||
+	    row->who == (qp->user ? WR_KERNEL : WR_PROGRAMS))
 		return SRNIC_OP_NONE;
-	return wr_rows[opcode].kind;
+	return row->kind;
 }
 
 /**
@@ -243,6 +258,10 @@ static u8 swqe_check(const struct srnic_qp *qp, struct srnic_swqe *wqe)
 		if (wqe->flags & IB_SEND_INLINE || !qp->sq.max_rd)
 			return IB_WC_LOC_QP_OP_ERR;
 		break;
+	case SRNIC_OP_LOCAL:
+		if (wqe->flags & IB_SEND_INLINE || wqe->nsge)
+			return IB_WC_LOC_QP_OP_ERR;
+		break;
 	case SRNIC_OP_SEND:
 		if (qp->type == SRNIC_QPT_UD && !wqe->av)
 			return IB_WC_LOC_QP_OP_ERR;
@@ -307,7 +326,13 @@ static void swqe_from_user(struct srnic_qp *qp, struct srnic_swqe *wqe,
 		wqe->rkey = c.atomic.rkey;
 		wqe->compare_add = c.atomic.compare_add;
 		wqe->swap = c.atomic.swap;
-	} else {
+	} else if (c.opcode == IB_WR_BIND_MW) {
+		wqe->raddr = c.bind.addr;
+		wqe->bind_length = c.bind.length;
+		wqe->bind_lkey = c.bind.mr_lkey;
+		wqe->rkey = c.bind.rkey;
+		wqe->access = c.bind.access;
+	} else if (wqe->kind != SRNIC_OP_LOCAL) {
 		wqe->raddr = c.rdma.remote_addr;
 		wqe->rkey = c.rdma.rkey;
 	}
@@ -419,7 +444,15 @@ int srnic_sq_post(struct srnic_qp *qp, const struct ib_send_wr *wr)
 		wqe->rkey = at->rkey;
 		wqe->compare_add = at->compare_add;
 		wqe->swap = at->swap;
-	} else if (wqe->kind != SRNIC_OP_SEND) {
+	} else if (wr->opcode == IB_WR_REG_MR) {
+		const struct ib_reg_wr *reg = reg_wr(wr);
+
+		wqe->mr = to_srnic_mr(reg->mr);
+		wqe->rkey = reg->key;
+		wqe->access = reg->access;
+		if (!srnic_frmr_key_fits(wqe->mr, reg->key))
+			return -EINVAL;
+	} else if (wqe->kind != SRNIC_OP_SEND && wqe->kind != SRNIC_OP_LOCAL) {
 		wqe->raddr = rdma_wr(wr)->remote_addr;
 		wqe->rkey = rdma_wr(wr)->rkey;
 	}
@@ -432,6 +465,10 @@ int srnic_sq_post(struct srnic_qp *qp, const struct ib_send_wr *wr)
 static u32 wc_opcode(const struct srnic_swqe *wqe)
 {
 	switch (wqe->kind) {
+	case SRNIC_OP_LOCAL:
+		return wqe->opcode == IB_WR_LOCAL_INV ? IB_WC_LOCAL_INV :
+		       wqe->opcode == IB_WR_REG_MR ? IB_WC_REG_MR :
+						     IB_WC_BIND_MW;
 	case SRNIC_OP_WRITE:
 		return IB_WC_RDMA_WRITE;
 	case SRNIC_OP_READ:

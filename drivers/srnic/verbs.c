@@ -21,7 +21,7 @@
 
 #include "counters.h"
 #include "device.h"
-#include "mr.h"
+#include "frmr.h"
 #include "restrack.h"
 
 struct srnic_ucontext {
@@ -297,9 +297,59 @@ static struct ib_mr *srnic_reg_user_mr(struct ib_pd *ibpd, u64 start,
 					   start, length, iova, access));
 }
 
+/* NULL: the region is the same one, and so is its key. */
+static struct ib_mr *srnic_rereg_user_mr(struct ib_mr *ibmr, int flags,
+					 u64 start, u64 length, u64 iova,
+					 int access, struct ib_pd *ibpd,
+					 struct ib_udata *udata)
+{
+	const struct srnic_mr_rereg to = {
+		.flags = flags,
+		.client = to_srnic_dev(ibmr->device)->client,
+		.start = start,
+		.length = length,
+		.iova = iova,
+		.access = access,
+		.pdn = ibpd ? to_srnic_pd(ibpd)->pdn : 0,
+	};
+	int err = srnic_mr_rereg(to_srnic_mr(ibmr), &to);
+
+	return err ? ERR_PTR(err) : NULL;
+}
+
 static int srnic_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 {
-	srnic_mr_destroy(to_srnic_mr(ibmr));
+	return srnic_mr_destroy(to_srnic_mr(ibmr));
+}
+
+static struct ib_mr *srnic_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type,
+				    u32 max_num_sg)
+{
+	struct srnic_dev *dev = to_srnic_dev(ibpd->device);
+
+	if (type != IB_MR_TYPE_MEM_REG)
+		return ERR_PTR(-EOPNOTSUPP);
+	return mr_result(srnic_frmr_alloc(dev->tp.mpt, &dev->ibdev,
+					  to_srnic_pd(ibpd)->pdn, max_num_sg));
+}
+
+static int srnic_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg,
+			   int nents, unsigned int *offset)
+{
+	return srnic_frmr_map(to_srnic_mr(ibmr), sg, nents, offset);
+}
+
+static int srnic_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata)
+{
+	return srnic_mw_alloc(&to_srnic_dev(ibmw->device)->tp.mws,
+			      to_srnic_mw(ibmw), to_srnic_pd(ibmw->pd)->pdn,
+			      ibmw->type);
+}
+
+static int srnic_dealloc_mw(struct ib_mw *ibmw)
+{
+	srnic_mw_dealloc(&to_srnic_dev(ibmw->device)->tp.mws,
+			 to_srnic_mw(ibmw));
 	return 0;
 }
 
@@ -307,12 +357,15 @@ const struct ib_device_ops srnic_dev_ops = {
 	.device_group = &srnic_attr_group,
 
 	.alloc_hw_port_stats = srnic_alloc_hw_port_stats,
+	.alloc_mr = srnic_alloc_mr,
+	.alloc_mw = srnic_alloc_mw,
 	.alloc_pd = srnic_alloc_pd,
 	.alloc_ucontext = srnic_alloc_ucontext,
 	.create_ah = srnic_create_ah,
 	.create_cq = srnic_create_cq,
 	.create_qp = srnic_create_qp,
 	.create_user_ah = srnic_create_ah,
+	.dealloc_mw = srnic_dealloc_mw,
 	.dealloc_pd = srnic_dealloc_pd,
 	.dealloc_ucontext = srnic_dealloc_ucontext,
 	.dereg_mr = srnic_dereg_mr,
@@ -328,6 +381,7 @@ const struct ib_device_ops srnic_dev_ops = {
 	.get_hw_stats = srnic_get_hw_stats,
 	.get_link_layer = srnic_get_link_layer,
 	.get_port_immutable = srnic_get_port_immutable,
+	.map_mr_sg = srnic_map_mr_sg,
 	.mmap = srnic_ring_mmap,
 	.mmap_free = srnic_ring_mmap_free,
 	.modify_device = srnic_modify_device,
@@ -342,10 +396,12 @@ const struct ib_device_ops srnic_dev_ops = {
 	.query_qp = srnic_query_qp,
 	.reg_user_mr = srnic_reg_user_mr,
 	.req_notify_cq = srnic_req_notify_cq,
+	.rereg_user_mr = srnic_rereg_user_mr,
 	.resize_cq = srnic_resize_cq,
 
 	INIT_RDMA_OBJ_SIZE(ib_ah, srnic_ah, ibah),
 	INIT_RDMA_OBJ_SIZE(ib_cq, srnic_cq, ibcq),
+	INIT_RDMA_OBJ_SIZE(ib_mw, srnic_mw, ibmw),
 	INIT_RDMA_OBJ_SIZE(ib_pd, srnic_pd, ibpd),
 	INIT_RDMA_OBJ_SIZE(ib_qp, srnic_qp, ibqp),
 	INIT_RDMA_OBJ_SIZE(ib_ucontext, srnic_ucontext, ibuc),

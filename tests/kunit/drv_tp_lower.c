@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The layers below the queues, as in the other modules. */
+/* The layers below the queues, as in the other modules; no donors. */
+#include "no_trace.h"
 #include "../../drivers/srnic/pkt.c"
 #include "../../drivers/srnic/key.c"
 #include "../../drivers/srnic/mpt_check.c"
@@ -7,5 +8,10 @@
 #include "../../drivers/srnic/mtt.c"
 #include "../../drivers/srnic/access.c"
 #include "../../drivers/srnic/sge.c"
+#include "../../drivers/srnic/peer_none.c"
+#include "../../drivers/srnic/backing.c"
+#include "../../drivers/srnic/mr.c"
+#include "../../drivers/srnic/frmr.c"
+#include "../../drivers/srnic/mw.c"
 #include "../../drivers/srnic/opcode.c"
 #include "../../drivers/srnic/ledger.c"

@@ -40,9 +40,9 @@ static enum srnic_key_reason oracle(const struct srnic_mpt_entry *e,
 		return SRNIC_KEY_STATE;
 	if (e->state == SRNIC_MPT_REVOKED)
 		return SRNIC_KEY_REVOKED;
-	if (e->state != SRNIC_MPT_VALID)
+	if (e->state != SRNIC_MPT_VALID && e->state != SRNIC_MPT_CHANGING)
 		return SRNIC_KEY_STALE;
-	if (e->pdn != rq->pdn)
+	if (e->pdn != 0xffffffff && e->pdn != rq->pdn)
 		return SRNIC_KEY_PD;
 	if (e->qpn != 0xffffffff && e->qpn != rq->qpn)
 		return SRNIC_KEY_QP;
@@ -101,13 +101,17 @@ static void random_pair(struct rnd_state *rng, struct srnic_mpt_entry *e,
 
 	*e = good_entry;
 	*rq = good_req;
-	e->kind = odd >> 28 & 3;
+	e->kind = (odd >> 28 & 7) % (SRNIC_MPT_MW2 + 1);
 	if (!(odd & 0x1f))
 		rq->key += rng_below(rng, 3) - 1;
 	if (!(odd >> 5 & 7))
-		e->state = rng_below(rng, 6);
+		e->state = rng_below(rng, 8);
 	if (!(odd >> 8 & 0x1f))
 		rq->pdn += rng_below(rng, 3) - 1;
+	if ((odd >> 8 & 0x1f) == 1) {
+		e->pdn = SRNIC_MPT_ANY_PD;
+		rq->pdn += rng_below(rng, 3);
+	}
 	if (!(odd >> 13 & 3))
 		e->qpn = odd >> 15 & 1 ? SRNIC_MPT_ANY_QP : rng_below(rng, 16);
 	if (!(odd >> 16 & 7)) {

@@ -3,165 +3,14 @@
  * Registrations: of a program's memory, of a donor's (a stand-in for peer.c),
  * of the kernel's; what is refused, and that nothing stays behind.
  */
-#include <kunit/test.h>
-#include <linux/bottom_half.h>
 #include <linux/err.h>
 #include <linux/mm.h>
 #include <linux/mman.h>
-#include <linux/module.h>
 #include <linux/uaccess.h>
-#include <rdma/ib_verbs.h>
 
-#include "../../drivers/srnic/access.h"
-#include "../../drivers/srnic/mr.h"
 #include "../../drivers/srnic/mtt.h"
-#include "../../drivers/srnic/peer.h"
+#include "mr_fixture.h"
 #include "rng.h"
-
-#define PDN	5
-#define PAGES	6
-#define IOVA	0x123456789ull
-#define RW	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |	\
-		 IB_ACCESS_REMOTE_READ)
-
-/*
- * The stand-in for peer.c: what the next srnic_peer_get() shall do, and what
- * has been seen.
- */
-struct srnic_peer {
-	void (*revoke)(void *ctx);
-	void *ctx;
-};
-
-static struct {
-	bool claim;		/* the range is a donor's */
-	int err;		/* and can't be had */
-	bool revoke_at_once;	/* the donor goes before get returns */
-	int foreign;		/* which page looked at is a donor's, from 1 */
-	bool writable;		/* what was asked for */
-	int gets;
-	int puts;
-	int looks;
-	struct srnic_peer peer;
-} fake;
-
-/* Nothing is behind it: only its address is looked at. */
-#define FAKE_ADDR	((void __iomem *)0xdead000)
-
-struct srnic_peer *srnic_peer_get(struct device *client, unsigned long start,
-				  size_t length, bool writable,
-				  void (*revoke)(void *ctx), void *ctx)
-{
-	fake.gets++;
-	fake.writable = writable;
-	if (!fake.claim)
-		return NULL;
-	if (fake.err)
-		return ERR_PTR(fake.err);
-	fake.peer.revoke = revoke;
-	fake.peer.ctx = ctx;
-	if (fake.revoke_at_once)
-		revoke(ctx);
-	return &fake.peer;
-}
-
-void srnic_peer_put(struct srnic_peer *peer)
-{
-	fake.puts++;
-}
-
-void __iomem *srnic_peer_addr(const struct srnic_peer *peer)
-{
-	return FAKE_ADDR;
-}
-
-bool srnic_peer_has_page(const struct page *page)
-{
-	return ++fake.looks == fake.foreign;
-}
-
-/**
- * struct fixture - a table, a device without a DMA device, a program's memory
- * @mpt: the table
- * @ibdev: says that addresses are kernel addresses (virtual DMA), no more
- * @user: start of PAGES pages, or 0
- * @shadow: what should stand there
- */
-struct fixture {
-	struct srnic_mpt *mpt;
-	struct ib_device *ibdev;
-	unsigned long user;
-	u8 shadow[PAGES * PAGE_SIZE];
-};
-
-static struct fixture *new_fixture(struct kunit *test, unsigned long prot)
-{
-	struct fixture *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
-	struct rnd_state rng;
-
-	KUNIT_ASSERT_NOT_NULL(test, f);
-	memset(&fake, 0, sizeof(fake));
-	f->ibdev = kunit_kzalloc(test, sizeof(*f->ibdev), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, f->ibdev);
-	f->mpt = srnic_mpt_create(8);
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, f->mpt);
-	if (!prot)
-		return f;
-	f->user = kunit_vm_mmap(test, NULL, 0, sizeof(f->shadow), prot,
-				MAP_ANONYMOUS | MAP_PRIVATE, 0);
-	KUNIT_ASSERT_FALSE(test, f->user == 0 || f->user >= TASK_SIZE);
-	if (!(prot & PROT_WRITE))
-		return f;
-	prandom_seed_state(&rng, 13);
-	prandom_bytes_state(&rng, f->shadow, sizeof(f->shadow));
-	KUNIT_ASSERT_EQ(test, copy_to_user((void __user *)f->user, f->shadow,
-					   sizeof(f->shadow)), 0);
-	return f;
-}
-
-static void end_fixture(struct kunit *test, struct fixture *f)
-{
-	KUNIT_EXPECT_EQ(test, srnic_mpt_live(f->mpt), 0);
-	srnic_mpt_destroy(f->mpt);
-}
-
-static struct srnic_mr *reg(struct fixture *f, u64 off, u64 len, int access)
-{
-	return srnic_mr_reg_user(f->mpt, f->ibdev, PDN, NULL, f->user + off, len,
-				 IOVA, access);
-}
-
-static enum srnic_key_reason get(struct fixture *f, u32 key, u64 off, u64 len,
-				 void *dst)
-{
-	struct srnic_mpt_req rq = {
-		.key = key, .pdn = PDN, .access = IB_ACCESS_REMOTE_READ,
-		.addr = IOVA + off, .len = len,
-	};
-	enum srnic_key_reason why;
-
-	local_bh_disable();
-	why = srnic_access_get(f->mpt, &rq, dst);
-	local_bh_enable();
-	return why;
-}
-
-static enum srnic_key_reason put(struct fixture *f, u32 key, u64 off, u64 len,
-				 void *p)
-{
-	struct srnic_mpt_req rq = {
-		.key = key, .pdn = PDN, .access = IB_ACCESS_REMOTE_WRITE,
-		.addr = IOVA + off, .len = len,
-	};
-	struct kvec seg = { p, len };
-	struct srnic_cursor src = { .seg = &seg };
-	enum srnic_key_reason why;
-
-	local_bh_disable();
-	why = srnic_access_put(f->mpt, &rq, &src);
-	local_bh_enable();
-	return why;
-}
 
 /* Any start, any length, an IOVA of another page offset. */
 static void mr_user_memory(struct kunit *test)
@@ -252,7 +101,6 @@ static void mr_arguments(struct kunit *test)
 		{ f->user, 1, 0, IB_ACCESS_REMOTE_WRITE, -EINVAL },
 		{ f->user, 1, 0, IB_ACCESS_REMOTE_ATOMIC, -EINVAL },
 		{ f->user, 1, 0, IB_ACCESS_ON_DEMAND, -EOPNOTSUPP },
-		{ f->user, 1, 0, IB_ZERO_BASED, -EOPNOTSUPP },
 		{ f->user, 1, 0, IB_ACCESS_FLUSH_GLOBAL, -EOPNOTSUPP },
 		{ f->user, 1, 0, INT_MIN, -EOPNOTSUPP },
 		{ f->user, 2, U64_MAX, 0, -EINVAL },
@@ -349,10 +197,10 @@ static void mr_peer(struct kunit *test)
 	mr = reg(f, 0x1000, 12345, IB_ACCESS_REMOTE_READ);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, mr);
 	KUNIT_EXPECT_FALSE(test, fake.writable);
-	KUNIT_EXPECT_NULL(test, mr->umem);
-	KUNIT_ASSERT_NOT_NULL(test, mr->mtt);
-	KUNIT_EXPECT_EQ(test, mr->mtt->nruns, 1);
-	run = srnic_mtt_find(mr->mtt, 12344);
+	KUNIT_EXPECT_NULL(test, mr->b->umem);
+	KUNIT_ASSERT_NOT_NULL(test, mr->b->mtt);
+	KUNIT_EXPECT_EQ(test, mr->b->mtt->nruns, 1);
+	run = srnic_mtt_find(mr->b->mtt, 12344);
 	KUNIT_EXPECT_TRUE(test, run->io);
 	KUNIT_EXPECT_TRUE(test, run->len == 12345);
 	KUNIT_EXPECT_EQ(test, run->addr, (__force unsigned long)FAKE_ADDR);
@@ -406,7 +254,7 @@ static void mr_peer_revoked(struct kunit *test)
 	fake.claim = true;
 	mr = reg(f, 0, 100, RW);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, mr);
-	fake.peer.revoke(fake.peer.ctx);
+	fake.peer[fake.last].revoke(fake.peer[fake.last].ctx);
 	KUNIT_EXPECT_EQ(test, get(f, mr->ibmr.rkey, 0, 1, &byte),
 			SRNIC_KEY_REVOKED);
 	srnic_mr_destroy(mr);
@@ -444,6 +292,3 @@ static struct kunit_suite suite = {
 };
 
 kunit_test_suite(suite);
-
-MODULE_DESCRIPTION("KUnit tests of srnic's memory regions");
-MODULE_LICENSE("GPL");

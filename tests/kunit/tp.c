@@ -221,7 +221,7 @@ static void create_end(struct tp_pair *t, struct tp_end *e, u32 from, u32 to)
 	KUNIT_ASSERT_NOT_NULL(test, e->mem);
 	e->tp.mpt = srnic_mpt_create(8);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, e->tp.mpt);
-	KUNIT_ASSERT_EQ(test, srnic_tp_init(&e->tp, e->ibdev, e->tp.mpt,
+	KUNIT_ASSERT_EQ(test, srnic_tp_init(&e->tp, e->ibdev, e->tp.mpt, false,
 					    e->tp.stats), 0);
 	e->tp.port.ndev = e->ndev;
 	tp_region(t, e, 0, TP_MEM, TP_PDN, TP_ALL);

@@ -48,11 +48,10 @@ static const struct op_rule op_rules[] = {
 		ON_RC, false, true, IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP },
 	[IBV_WR_ATOMIC_FETCH_AND_ADD] = {
 		ON_RC, false, true, IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD },
-	/* nowhere: the driver has no windows */
 	[IBV_WR_LOCAL_INV] = {
-		0, false, false, IBV_QP_EX_WITH_LOCAL_INV },
+		ON_RC, false, false, IBV_QP_EX_WITH_LOCAL_INV },
 	[IBV_WR_BIND_MW] = {
-		0, false, false, IBV_QP_EX_WITH_BIND_MW },
+		ON_RC, false, false, IBV_QP_EX_WITH_BIND_MW },
 	[IBV_WR_SEND_WITH_INV] = {
 		ON_RC, true, true, IBV_QP_EX_WITH_SEND_WITH_INV },
 };

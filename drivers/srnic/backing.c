@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What is behind a region's key, and behind those of its windows: pinned pages of
+ * RAM or a hold on memory of a donor, and the MTT that says where it is.
+ *
+ * Life: get (the memory is held, nobody uses it), add (the region's key), any
+ * number of bind and unbind (windows), close (the region's key dies), put. A
+ * region that is registered anew may leave one backing for another, which is then
+ * closed as if the region had gone: so a donor that takes back the old memory
+ * doesn't touch the key any more.
+ *
+ * A donor may revoke its memory from the moment the hold exists until
+ * srnic_backing_put() gives it back. The callback kills the keys of all users.
+ * Keys that begin to be translated by a backing, or cease to, do it under its
+ * lock: none lives on or is born behind the callback's back.
+ *
+ * A window is bound by someone who knows nothing but the region's key. That leads
+ * to the backing: while the entry is entered, the region can't go, nor its
+ * backing (srnic_mpt_kill() waits). The lock can't be taken there, as its owner
+ * may be the one that waits. So a guest is counted, leaves the entry, takes the
+ * lock and asks the entry a second time, which now says something that lasts; and
+ * close() waits for guests, who don't stay longer than that.
+ *
+ * Locks
+ *   mw's lock > lock. The lock's owner may wait in srnic_mpt_kill() and
+ *   srnic_mpt_change(), that is, for one packet's copy. A region that moves holds
+ *   the locks of both backings, the old one's first; nobody else knows the new.
+ */
+#include "backing.h"
+
+#include <linux/bug.h>
+#include <linux/err.h>
+#include <linux/lockdep.h>
+#include <linux/slab.h>
+#include <rdma/ib_umem.h>
+
+#include "mtt.h"
+#include "peer.h"
+#include "trace.h"
+
+static void backing_revoke(void *ctx)
+{
+	struct srnic_backing *b = ctx;
+	struct srnic_backing_user *u;
+
+	spin_lock_bh(&b->lock);
+	b->revoked = true;
+	list_for_each_entry(u, &b->users, node)
+		if (srnic_mpt_kill(b->mpt, u->e, SRNIC_MPT_REVOKED))
+			trace_key_dead(b->ibdev->name, u->e->key, true);
+	spin_unlock_bh(&b->lock);
+}
+
+static int map_peer(struct srnic_backing *b, u64 length)
+{
+	b->mtt = srnic_mtt_alloc(1);
+	if (!b->mtt)
+		return -ENOMEM;
+	return srnic_mtt_add(b->mtt,
+			     (__force unsigned long)srnic_peer_addr(b->peer),
+			     length, true);
+}
+
+/*
+ * Another thread may have mapped memory of a donor into the range after
+ * srnic_peer_get() has looked at it. Pages that are pinned tell the truth. A
+ * run of the list never has memory of two kinds (pages_are_mergeable()).
+ */
+static bool umem_has_peer(struct ib_umem *umem)
+{
+	struct scatterlist *sg;
+	unsigned int i;
+
+	for_each_sgtable_sg(&umem->sgt_append.sgt, sg, i)
+		if (srnic_peer_has_page(sg_page(sg)))
+			return true;
+	return false;
+}
+
+static int map_ram(struct srnic_backing *b, u64 start, u64 length, int access)
+{
+	struct srnic_mtt *mtt;
+	struct ib_umem *umem;
+
+	umem = ib_umem_get(b->ibdev, start, length, access);
+	if (IS_ERR(umem))
+		return PTR_ERR(umem);
+	b->umem = umem;
+	/* no donor may have to wait for a region that it can't revoke */
+	if (umem_has_peer(umem))
+		return -EFAULT;
+	mtt = srnic_mtt_from_sgl(umem->sgt_append.sgt.sgl,
+				 umem->sgt_append.sgt.orig_nents,
+				 ib_umem_offset(umem), length);
+	if (IS_ERR(mtt))
+		return PTR_ERR(mtt);
+	b->mtt = mtt;
+	return 0;
+}
+
+static int map(struct srnic_backing *b, struct device *client, u64 start,
+	       u64 length, int access)
+{
+	struct srnic_peer *peer;
+
+	peer = srnic_peer_get(client, start, length, b->writable,
+			      backing_revoke, b);
+	if (IS_ERR(peer))
+		return PTR_ERR(peer);
+	if (!peer)
+		return map_ram(b, start, length, access);
+	b->peer = peer;
+	return map_peer(b, length);
+}
+
+/**
+ * srnic_backing_get() - hold memory of the calling program
+ * @mpt: table that the keys for it live in
+ * @ibdev: device that pages are pinned for
+ * @client: PCI device on whose behalf memory of a donor is used, or NULL
+ * @start: address in the program
+ * @length: bytes, not 0
+ * @access: IB_ACCESS_*: what it is held for
+ *
+ * Context: process, the program's.
+ * Return: the backing, without users; ERR_PTR(-ENOMEM): no memory, or the
+ * program's limit of locked memory; ERR_PTR(-EFAULT): no such memory, or it is
+ * being mapped anew; others from pinning the pages or from the donor.
+ */
+struct srnic_backing *srnic_backing_get(struct srnic_mpt *mpt,
+					struct ib_device *ibdev,
+					struct device *client, u64 start,
+					u64 length, int access)
+{
+	struct srnic_backing *b;
+	int err;
+
+	b = kzalloc(sizeof(*b), GFP_KERNEL_ACCOUNT);
+	if (!b)
+		return ERR_PTR(-ENOMEM);
+	b->mpt = mpt;
+	b->ibdev = ibdev;
+	b->writable = ib_access_writable(access);
+	spin_lock_init(&b->lock);
+	INIT_LIST_HEAD(&b->users);
+	err = map(b, client, start, length, access);
+	if (err) {
+		srnic_backing_put(b);
+		return ERR_PTR(err);
+	}
+	b->mtt->owner = b;
+	return b;
+}
+
+/**
+ * srnic_backing_put() - give the memory back
+ * @b: backing without users, or NULL; freed
+ *
+ * Context: process.
+ */
+void srnic_backing_put(struct srnic_backing *b)
+{
+	if (!b)
+		return;
+	WARN_ON_ONCE(!list_empty(&b->users));
+	/* behind this no revoke runs, nor will */
+	if (b->peer)
+		srnic_peer_put(b->peer);
+	srnic_mtt_free(b->mtt);
+	if (b->umem)
+		ib_umem_release(b->umem);
+	kfree(b);
+}
+
+/**
+ * srnic_backing_add() - the region's key will be translated by it
+ * @b: backing, new, or NULL: a region of no bytes
+ * @u: the key; not yet published
+ *
+ * Where the memory has been revoked meanwhile, the key is dead at birth.
+ */
+void srnic_backing_add(struct srnic_backing *b, struct srnic_backing_user *u)
+{
+	if (!b)
+		return;
+	spin_lock_bh(&b->lock);
+	list_add(&u->node, &b->users);
+	if (b->revoked)
+		srnic_mpt_kill(b->mpt, u->e, SRNIC_MPT_REVOKED);
+	spin_unlock_bh(&b->lock);
+}
+
+/* The region's key is the only user left. */
+static bool has_windows(const struct srnic_backing *b)
+{
+	lockdep_assert_held(&b->lock);
+	return !list_is_singular(&b->users);
+}
+
+/* Nobody finds it any more; who has found it goes. */
+static void wait_for_guests(struct srnic_backing *b)
+{
+	/* acquire: what guests did before what the caller does */
+	while (atomic_read_acquire(&b->guests))
+		cpu_relax();
+}
+
+static int change_locked(struct srnic_backing *b, struct srnic_backing *to,
+			 struct srnic_backing_user *u,
+			 const struct srnic_mpt_grant *grant)
+{
+	if (b && has_windows(b))
+		return -EBUSY;
+	if (to && to->revoked)
+		return -ENODEV;
+	switch (srnic_mpt_change(b ? b->mpt : to->mpt, u->e, false, grant)) {
+	case SRNIC_KEY_OK:
+		break;
+	case SRNIC_KEY_REVOKED:
+		return -ENODEV;
+	default:
+		return -EINVAL;
+	}
+	if (b == to)
+		return 0;
+	if (b) {
+		b->closed = true;
+		list_del(&u->node);
+	}
+	if (to)
+		list_add(&u->node, &to->users);
+	return 0;
+}
+
+/**
+ * srnic_backing_change() - the region's key gets another grant
+ * @b: its backing, or NULL; to be put afterwards if @to is another
+ * @to: its backing from now on, or NULL; not both
+ * @u: the key, valid
+ * @grant: what it allows then
+ *
+ * Context: process.
+ * Return: 0; -EBUSY: windows are bound; -ENODEV: the memory has been revoked.
+ * Nothing has changed then.
+ */
+int srnic_backing_change(struct srnic_backing *b, struct srnic_backing *to,
+			 struct srnic_backing_user *u,
+			 const struct srnic_mpt_grant *grant)
+{
+	int err;
+
+	local_bh_disable();
+	if (b)
+		spin_lock(&b->lock);
+	if (to && to != b)
+		spin_lock_nested(&to->lock, SINGLE_DEPTH_NESTING);
+	err = change_locked(b, to, u, grant);
+	if (to && to != b)
+		spin_unlock(&to->lock);
+	if (b)
+		spin_unlock(&b->lock);
+	local_bh_enable();
+	if (!err && b && b != to)
+		wait_for_guests(b);
+	return err;
+}
+
+/**
+ * srnic_backing_close() - the region's key dies
+ * @b: its backing, to be put afterwards
+ * @u: the key
+ *
+ * On return no byte is touched any more (srnic_mpt_kill()).
+ *
+ * Context: process.
+ * Return: 0; -EBUSY: windows are bound, and nothing has changed.
+ */
+int srnic_backing_close(struct srnic_backing *b, struct srnic_backing_user *u)
+{
+	spin_lock_bh(&b->lock);
+	if (has_windows(b)) {
+		spin_unlock_bh(&b->lock);
+		return -EBUSY;
+	}
+	b->closed = true;
+	if (srnic_mpt_kill(b->mpt, u->e, SRNIC_MPT_INVALID))
+		trace_key_dead(b->ibdev->name, u->e->key, false);
+	list_del(&u->node);
+	spin_unlock_bh(&b->lock);
+	wait_for_guests(b);
+	return 0;
+}
+
+/**
+ * srnic_backing_visit() - find a region by its key
+ * @mpt: table
+ * @region: the key, what the window needs of it, where
+ * @why: SRNIC_KEY_OK or why not
+ *
+ * Context: bottom halves disabled until srnic_backing_leave().
+ * Return: the backing, which stays there for as long; NULL where *@why says so.
+ */
+struct srnic_backing *srnic_backing_visit(struct srnic_mpt *mpt,
+					  const struct srnic_mpt_req *region,
+					  enum srnic_key_reason *why)
+{
+	const struct srnic_mpt_entry *e;
+	struct srnic_backing *b = NULL;
+
+	*why = srnic_mpt_enter(mpt, region, &e);
+	if (*why != SRNIC_KEY_OK)
+		return NULL;
+	if (e->kind == SRNIC_MPT_MR && e->mtt)
+		b = e->mtt->owner;
+	if (b)
+		atomic_inc(&b->guests);
+	else
+		*why = SRNIC_KEY_ACCESS;
+	srnic_mpt_leave(mpt);
+	return b;
+}
+
+/**
+ * srnic_backing_leave() - the visit ends
+ * @b: backing, which may go now
+ */
+void srnic_backing_leave(struct srnic_backing *b)
+{
+	/* release: all accesses before; pairs with wait_for_guests() */
+	atomic_dec_return_release(&b->guests);
+}
+
+/* What the region says of the window's place, now that it lasts. */
+static enum srnic_key_reason locate(struct srnic_backing *b,
+				    const struct srnic_mpt_req *region,
+				    struct srnic_mpt_grant *grant)
+{
+	const struct srnic_mpt_entry *e;
+	enum srnic_key_reason why;
+
+	lockdep_assert_held(&b->lock);
+	why = srnic_mpt_enter(b->mpt, region, &e);
+	if (why != SRNIC_KEY_OK)
+		return why;
+	/* the key's next life, or the same one somewhere else */
+	if (e->mtt != b->mtt)
+		why = SRNIC_KEY_STALE;
+	grant->mtt = b->mtt;
+	grant->mtt_off = e->mtt_off + (region->addr - e->iova);
+	srnic_mpt_leave(b->mpt);
+	return why;
+}
+
+/**
+ * srnic_backing_bind() - a window's key is translated by it
+ * @b: backing that is being visited
+ * @region: as in srnic_backing_visit()
+ * @u: the window's key, in no backing
+ * @fresh: only if it is invalid now
+ * @grant: what it allows then; the translation is filled in here
+ *
+ * Context: bottom halves disabled.
+ * Return: SRNIC_KEY_OK or why not, and nothing has changed.
+ */
+enum srnic_key_reason srnic_backing_bind(struct srnic_backing *b,
+					 const struct srnic_mpt_req *region,
+					 struct srnic_backing_user *u,
+					 bool fresh,
+					 struct srnic_mpt_grant *grant)
+{
+	enum srnic_key_reason why;
+
+	spin_lock(&b->lock);
+	if (b->revoked)
+		why = SRNIC_KEY_REVOKED;
+	else if (b->closed)
+		why = SRNIC_KEY_STALE;
+	else
+		why = locate(b, region, grant);
+	if (why == SRNIC_KEY_OK)
+		why = srnic_mpt_change(b->mpt, u->e, fresh, grant);
+	if (why == SRNIC_KEY_OK)
+		list_add_tail(&u->node, &b->users);
+	spin_unlock(&b->lock);
+	return why;
+}
+
+/**
+ * srnic_backing_unbind() - a window's key ceases to be translated by it
+ * @b: backing that it is bound to
+ * @u: the window's key
+ *
+ * On return no byte is touched through that key.
+ *
+ * Context: bottom halves disabled.
+ * Return: true if the key worked until now.
+ */
+bool srnic_backing_unbind(struct srnic_backing *b, struct srnic_backing_user *u)
+{
+	bool lived;
+
+	spin_lock(&b->lock);
+	lived = srnic_mpt_kill(b->mpt, u->e, SRNIC_MPT_INVALID);
+	list_del(&u->node);
+	spin_unlock(&b->lock);
+	return lived;
+}
