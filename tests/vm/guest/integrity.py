@@ -644,8 +644,7 @@ def on_p2pmem(suite):
 
 
 def run(suite, wanted):
-    """Run all (or the wanted) tests both ways; TAP. Returns what failed."""
-    both = ((suite.a, suite.b, "a->b"), (suite.b, suite.a, "b->a"))
+    """All tests, both ways."""
     plan = [(suite.data, {"op": op}) for op in
             ("SEND", "SEND_IMM", "WRITE", "WRITE_IMM", "READ")]
     plan += [(suite.data, {"op": op, "mtu": 3}) for op in ("SEND", "WRITE", "READ")]
@@ -657,6 +656,12 @@ def run(suite, wanted):
     plan += [(suite.killed, {})]
     if suite.options.p2pmem:
         plan += [(suite.pool, {})] + on_p2pmem(suite)
+    return on_both(suite, plan, wanted)
+
+
+def on_both(suite, plan, wanted):
+    """Run a plan, or what is wanted of it, both ways; TAP. Returns what failed."""
+    both = ((suite.a, suite.b, "a->b"), (suite.b, suite.a, "b->a"))
     number = failed = 0
     for test, args in plan:
         if wanted and test.__name__ not in wanted:
@@ -682,7 +687,7 @@ def run(suite, wanted):
     return failed
 
 
-def main():
+def main(suite_of=Suite, run_all=run):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("dev")
     parser.add_argument("ip")
@@ -707,7 +712,7 @@ def main():
     except (OSError, NodeError) as error:
         print(f"Bail out! no peer at {options.peer}: {error}")
         return 1
-    return 1 if run(Suite(node, peer, options), options.test) else 0
+    return 1 if run_all(suite_of(node, peer, options), options.test) else 0
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ import time
 from pyverbs.addr import GID, AHAttr, GlobalRoute
 from pyverbs.cq import CQ
 from pyverbs.device import Context
-from pyverbs.mr import MR
+from pyverbs.mr import MR, MW, MWBind, MWBindInfo
 from pyverbs.pd import PD
 from pyverbs.pyverbs_error import PyverbsRDMAError
 from pyverbs.qp import QP, QPAttr, QPCap, QPInitAttr
@@ -39,13 +39,16 @@ libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int,
 libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 
 PROT_RW = 3
-MAP_SHARED, MAP_PRIVATE, MAP_ANONYMOUS = 1, 2, 0x20
+MAP_SHARED, MAP_PRIVATE, MAP_FIXED, MAP_ANONYMOUS = 1, 2, 0x10, 0x20
 
 LOCAL = e.IBV_ACCESS_LOCAL_WRITE
 WRITE = e.IBV_ACCESS_REMOTE_WRITE
 READ = e.IBV_ACCESS_REMOTE_READ
 ATOMIC = e.IBV_ACCESS_REMOTE_ATOMIC
 ALL = LOCAL | WRITE | READ | ATOMIC
+BIND = e.IBV_ACCESS_MW_BIND
+ZERO_BASED = e.IBV_ACCESS_ZERO_BASED
+OLD = b"\xa5"		# what memory is filled with that no key names any more
 
 OPS = {
     "SEND": e.IBV_WR_SEND,
@@ -55,6 +58,8 @@ OPS = {
     "READ": e.IBV_WR_RDMA_READ,
     "CAS": e.IBV_WR_ATOMIC_CMP_AND_SWP,
     "ADD": e.IBV_WR_ATOMIC_FETCH_AND_ADD,
+    "SEND_INV": e.IBV_WR_SEND_WITH_INV,
+    "LOCAL_INV": e.IBV_WR_LOCAL_INV,
 }
 
 STATUS = {getattr(e, name): name[7:] for name in dir(e)
@@ -98,6 +103,7 @@ class Node:
         self.gid_index = self._find_gid()
         self.raw_port = None
         self.mems, self.mrs, self.pds, self.qps = {}, {}, {}, {}
+        self.mws, self.views = {}, {}
         self.pds["pd"] = PD(self.ctx)
 
     def _find_gid(self):
@@ -120,6 +126,9 @@ class Node:
         memory = Memory(size, self.path if path == "" else path)
         self.mems[name] = memory
         return memory.addr
+
+    def mem_addr(self, name):
+        return self.mems[name].addr
 
     def unmap(self, name):
         self.mems.pop(name).close()
@@ -150,8 +159,92 @@ class Node:
     def dereg(self, name):
         """Deregister; returns how many seconds it took."""
         start = time.monotonic()
-        self.mrs.pop(name).close()
+        self.mrs[name].close()
+        del self.mrs[name]
         return time.monotonic() - start
+
+    def rereg(self, name, *, access=None, pd=None, mem=None):
+        """Register anew, what is given; returns how many seconds it took."""
+        flags, memory = 0, self.mems.get(mem)
+        if access is not None:
+            flags |= e.IBV_REREG_MR_CHANGE_ACCESS
+        if pd is not None:
+            flags |= e.IBV_REREG_MR_CHANGE_PD
+        if memory:
+            flags |= e.IBV_REREG_MR_CHANGE_TRANSLATION
+        start = time.monotonic()
+        self.mrs[name].rereg(flags, self.pds[pd or "pd"], memory.addr if memory else 0,
+                             memory.size if memory else 0, access or 0)
+        return time.monotonic() - start
+
+    # memory that other memory takes the place of, at the same address
+
+    def renewable(self, name, size):
+        """Map memory that stays in view when it is replaced."""
+        memory = self.mems[name] = Memory(size, "/dev/zero")
+        self.views[name] = []
+        self._place(name)
+        return memory.addr
+
+    def _place(self, name):
+        memory, fd = self.mems[name], os.memfd_create(name)
+        os.ftruncate(fd, memory.size)
+        for addr, flags in ((memory.addr, MAP_SHARED | MAP_FIXED), (None, MAP_SHARED)):
+            view = libc.mmap(addr, memory.size, PROT_RW, flags, fd, 0)
+            assert view != ctypes.c_void_p(-1).value
+        self.views[name].append(view)
+        os.close(fd)
+
+    def renew(self, name, mr):
+        """Other memory at the same address, and the region registered anew there; the
+        old one is filled with OLD. Returns how many seconds it took."""
+        self._place(name)
+        took = self.rereg(mr, mem=name)
+        ctypes.memset(self.views[name][-2], OLD[0], self.mems[name].size)
+        return took
+
+    def old_bytes(self, name):
+        """Of all memory that was replaced, the bytes that aren't OLD any more."""
+        size = self.mems[name].size
+        return sum(size - ctypes.string_at(view, size).count(OLD)
+                   for view in self.views[name][:-1])
+
+    def forget(self, name):
+        """Unmap all of it."""
+        for view in self.views.pop(name):
+            libc.munmap(view, self.mems[name].size)
+        self.unmap(name)
+
+    # memory windows
+
+    def mw(self, name, kind, pd="pd"):
+        """A window of type 1 or 2: its key."""
+        self.mws[name] = MW(self.pds[pd], {1: e.IBV_MW_TYPE_1, 2: e.IBV_MW_TYPE_2}[kind])
+        return self.mws[name].rkey
+
+    def mw_close(self, name):
+        start = time.monotonic()
+        self.mws.pop(name).close()
+        return time.monotonic() - start
+
+    def bind(self, qp, mw, mr, addr, length, access):
+        """Post a bind and wait for it: (completion, key)."""
+        info = MWBindInfo(self.mrs[mr], addr, length, access)
+        if self.mws[mw].type == e.IBV_MW_TYPE_1:
+            self.qps[qp][0].bind_mw(self.mws[mw], MWBind(info, e.IBV_SEND_SIGNALED))
+            key = self.mws[mw].rkey
+        else:
+            wr = SendWR(opcode=e.IBV_WR_BIND_MW)
+            wr.set_bind_wr(self.mws[mw], info)
+            self.qps[qp][0].post_send(wr)
+            key = wr.rkey
+        return self.sent(qp), key
+
+    def invalidate(self, qp, rkey):
+        """LOCAL_INV: (completions, how many seconds it took)."""
+        start = time.monotonic()
+        self.post(qp, "LOCAL_INV", [], imm=rkey)
+        return self.sent(qp), time.monotonic() - start
 
     def qp(self, name, pd="pd", depth=64, sge=8):
         """Make an RC QP and its two CQs: what the peer must know of it."""
@@ -201,7 +294,7 @@ class Node:
         wr = SendWR(wr_id, OPS[op], len(sges), imm, [SGE(*s) for s in sges])
         if op in ("CAS", "ADD"):
             wr.set_wr_atomic(rkey, addr, add, swap)
-        elif "SEND" not in op:
+        elif op in ("WRITE", "WRITE_IMM", "READ"):
             wr.set_wr_rdma(rkey, addr)
         self.qps[name][0].post_send(wr)
 

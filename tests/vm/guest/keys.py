@@ -1,0 +1,248 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Keys that are changed, narrowed and killed while a peer uses them. TAP on stdout.
+
+    integrity.py --serve DEV IP        on host b
+    keys.py DEV IP PEER [options]      on host a; PEER: for control
+"""
+
+import errno
+import sys
+import time
+
+from pyverbs.pyverbs_error import PyverbsRDMAError
+
+from integrity import Failed, Suite, expect, good, main, on_both, same
+from rdmanode import (ALL, ATOMIC, BIND, LOCAL, PAGE, READ, WRITE, ZERO_BASED, NodeError,
+                      pair, unpair)
+
+RIGHT = {"WRITE": WRITE, "READ": READ, "ADD": ATOMIC}
+
+
+def busy(what, call, *args, **kwargs):
+    """A call that has to fail because windows are bound."""
+    try:
+        call(*args, **kwargs)
+    except NodeError as error:
+        code = error.errno
+    except PyverbsRDMAError as error:
+        code = error.error_code
+    else:
+        raise Failed(f"{what}: done, though a window is bound")
+    expect(code == errno.EBUSY, f"{what}: error {code}")
+
+
+class Keys(Suite):
+    """The tests."""
+
+    def window(self, node, qp, kind, *, size=8 * PAGE, access=WRITE | READ | ATOMIC,
+               at=PAGE, length=2 * PAGE):
+        """A region, and a window of it: (names, base address, key, content)."""
+        region, addr, _, _, data = self.buffer(node, size, access=ALL | BIND)
+        window = self.name()
+        node.mw(window, kind)
+        wcs, key = node.bind(qp, window, region, addr + at, length, access)
+        good(wcs, 1, f"bind of type {kind}")
+        return region, window, addr + at, key, data
+
+    def one(self, here, qp, op, sge, addr, key):
+        """A request that must succeed."""
+        here.post(qp, op, [sge], addr=addr, rkey=key, add=1)
+        good(here.sent(qp), 1, op)
+
+    def use(self, here, there):
+        """windows of type 1 and 2 {way}: data of the region, zero-based or not"""
+        for kind in (1, 2):
+            for zero in (0, ZERO_BASED):
+                qp = self.name()
+                pair(here, there, qp)
+                mine, addr1, lkey, _, data1 = self.buffer(here, 2 * PAGE)
+                region, window, base, key, data2 = self.window(
+                    there, qp, kind, access=WRITE | READ | ATOMIC | zero)
+                base = 0 if zero else base
+                self.one(here, qp, "READ", (addr1, 2 * PAGE, lkey), base, key)
+                same("READ", here.look(mine, 2 * PAGE), data2[PAGE:3 * PAGE])
+                here.fill(mine, data1)
+                self.one(here, qp, "WRITE", (addr1 + 1, 77, lkey), base + 8, key)
+                wanted = data2[:PAGE + 8] + data1[1:78] + data2[PAGE + 85:]
+                same("WRITE", there.look(region, len(wanted)), wanted)
+                self.one(here, qp, "ADD", (addr1, 8, lkey), base + 2 * PAGE - 8, key)
+                same("atomic", here.look(mine, 8), wanted[3 * PAGE - 8:3 * PAGE])
+                there.mw_close(window)
+                unpair(here, there, qp)
+                self.release(here, mine)
+                self.release(there, region)
+
+    def outside(self, here, there):
+        """windows {way}: a byte below and above, a missing right, another QP: refused"""
+        for kind in (1, 2):
+            for op in ("WRITE", "READ", "ADD"):
+                size = 8 if op == "ADD" else self.mtu + 5
+                step = 8 if op == "ADD" else 1
+                tries = [(-step, ALL, "key_bounds", False), (step, ALL, "key_bounds", False),
+                         (0, ALL & ~RIGHT[op] & ~LOCAL, "key_access", False)]
+                if kind == 2:
+                    tries.append((0, ALL, "key_qp", True))
+                for off, access, counter, other in tries:
+                    qp = self.name()
+                    pair(here, there, qp)
+                    binder = qp
+                    if other:
+                        binder = self.name()
+                        pair(here, there, binder)
+                    mine, addr1, lkey, _, _ = self.buffer(here, 2 * PAGE)
+                    region, window, base, key, data = self.window(
+                        there, binder, kind, access=access & ~LOCAL, length=size)
+                    self.refusal(here, there, qp, op, [(addr1, size, lkey)], base + off,
+                                 key, (counter,))
+                    same(f"the region of {op}", there.look(region, len(data)), data)
+                    there.mw_close(window)
+                    unpair(here, there, qp)
+                    if other:
+                        unpair(here, there, binder)
+                    self.release(here, mine)
+                    self.release(there, region)
+
+    def holds(self, here, there):
+        """a bound window {way}: its region can't go or change before it"""
+        qp = self.name()
+        pair(here, there, qp)
+        region, window, _, key, data = self.window(there, qp, 2)
+        busy("rereg of rights", there.rereg, region, access=LOCAL)
+        busy("rereg of memory", there.rereg, region, mem=region)
+        busy("dereg", there.dereg, region)
+        mine, addr1, lkey, _, _ = self.buffer(here, PAGE)
+        base = there.mem_addr(region) + PAGE
+        self.one(here, qp, "READ", (addr1, PAGE, lkey), base, key)
+        same("the window", here.look(mine, PAGE), data[PAGE:2 * PAGE])
+        good(there.invalidate(qp, key)[0], 1, "LOCAL_INV")
+        there.mw_close(window)
+        unpair(here, there, qp)
+        self.release(here, mine)
+        self.release(there, region)
+
+    def send_inv(self, here, there):
+        """SEND with invalidate {way}: the receiver is told, the window is dead"""
+        qp = self.name()
+        pair(here, there, qp)
+        mine, addr1, lkey, _, _ = self.buffer(here, PAGE)
+        region, window, base, key, _ = self.window(there, qp, 2)
+        inbox, addr2, lkey2, _, _ = self.buffer(there, PAGE)
+        self.one(here, qp, "WRITE", (addr1, 8, lkey), base, key)
+        there.recv(qp, [(addr2, PAGE, lkey2)])
+        here.post(qp, "SEND_INV", [(addr1, 100, lkey)], imm=key)
+        good(here.sent(qp), 1, "SEND_INV")
+        wcs = there.received(qp)
+        good(wcs, 1, "its receive")
+        expect(wcs[0]["imm"] == key and wcs[0]["flags"] & 8, f"it says {wcs[0]}")
+        same("what was sent", there.look(inbox, 100), here.look(mine, 100))
+        self.refusal(here, there, qp, "WRITE", [(addr1, 8, lkey)], base, key, ("key_state",))
+        there.mw_close(window)
+        unpair(here, there, qp)
+        self.release(here, mine)
+        self.release(there, inbox)
+        self.release(there, region)
+
+    # the end of a key, in the middle of its use
+
+    def ends(self, there, kind, qp, window, region, key):
+        """What ends a key of that kind: seconds that it took."""
+        start = time.monotonic()
+        if kind == "unbind":
+            good(there.bind(qp, window, region, 0, 0, 0)[0], 1, "bind of nothing")
+        elif kind == "invalidate":
+            good(there.invalidate(qp, key)[0], 1, "LOCAL_INV")
+        elif kind == "dealloc":
+            return there.mw_close(window)
+        elif kind == "rights":
+            return there.rereg(region, access=LOCAL)
+        elif kind == "pd":
+            return there.rereg(region, pd="other")
+        else:
+            return there.dereg(region)
+        return time.monotonic() - start
+
+    def under_fire(self, here, there, end):
+        """{end} under WRITEs, READs and atomics {way}: quick, refused, no byte later"""
+        there.pd("other")
+        slowest = 0
+        for op in ("WRITE", "READ", "ADD"):
+            atomic = op == "ADD"
+            size, count = (PAGE, 60) if atomic else (2 << 20, 30)
+            qp, doer = self.name(), self.name()
+            pair(here, there, qp)
+            pair(here, there, doer)
+            mine, addr1, lkey, _, _ = self.buffer(here, size)
+            if end in ("dereg", "rights", "pd"):
+                window = None
+                region, addr2, _, key, _ = self.buffer(there, size)
+            else:
+                region, window, addr2, key, _ = self.window(
+                    there, qp, 2 if end == "invalidate" else 1, size=size, at=0,
+                    length=size)
+            # a window of type 2 is ended by its own QP
+            doer_qp = qp if end == "invalidate" else doer
+            length = 8 if atomic else size
+            posts = [((qp, op, [(addr1, length, lkey)]),
+                      {"addr": addr2, "rkey": key, "wr_id": i, "add": 1})
+                     for i in range(count)]
+            here.burst(posts)
+            expect(len(here.sent(qp, 1)) == 1, "no transfer finished")
+            took = self.ends(there, end, doer_qp, window, region, key)
+            slowest = max(slowest, took)
+            pattern = self.rng.randbytes(size)
+            there.fill(region, pattern)
+            wcs = here.sent(qp, count - 1)
+            bad = [wc["status"] for wc in wcs if wc["status"] != "SUCCESS"]
+            if not bad:		# they were all done before
+                here.post(qp, op, [(addr1, length, lkey)], addr=addr2, rkey=key, add=1)
+                bad = [wc["status"] for wc in here.sent(qp)]
+            expect(bad and bad[0] == "REM_ACCESS_ERR" and
+                   set(bad[1:]) <= {"WR_FLUSH_ERR"}, f"{op} ended as {bad}")
+            expect(took < 1, f"it took {took} s")
+            time.sleep(0.2)
+            same(f"the memory some time after {end} under {op}",
+                 there.look(region, size), pattern)
+            if window and end != "dealloc":
+                there.mw_close(window)
+            unpair(here, there, qp)
+            unpair(here, there, doer)
+            self.release(here, mine)
+            if end == "dereg":
+                there.unmap(region)
+            else:
+                self.release(there, region)
+        print(f"# {end}: {slowest * 1000:.1f} ms at the most", flush=True)
+
+    def renewed(self, here, there):
+        """rereg under WRITEs and READs {way}: none fails, no byte of old memory changes"""
+        size, count, rounds = 1 << 20, 60, 12
+        qp, name, mr = self.name(), self.name(), self.name()
+        pair(here, there, qp)
+        mine, addr1, lkey, _, _ = self.buffer(here, size)
+        addr2 = there.renewable(name, size)
+        _, _, key = there.reg(mr, name)
+        here.burst([((qp, "READ" if i % 3 == 2 else "WRITE", [(addr1, size, lkey)]),
+                     {"addr": addr2, "rkey": key}) for i in range(count)])
+        slowest = max(there.renew(name, mr) for _ in range(rounds))
+        wcs = here.sent(qp, count, 60)
+        good(wcs, count, "transfers while the region was registered anew")
+        expect(there.old_bytes(name) == 0, "memory that had been left was written to")
+        expect(slowest < 1, f"one took {slowest} s")
+        print(f"# {rounds} times, {slowest * 1000:.1f} ms at the most", flush=True)
+        unpair(here, there, qp)
+        there.dereg(mr)
+        there.forget(name)
+        self.release(here, mine)
+
+
+def run(suite, wanted):
+    """All tests, both ways."""
+    plan = [(getattr(suite, name), {}) for name in ("use", "outside", "holds", "send_inv", "renewed")]
+    plan += [(suite.under_fire, {"end": end}) for end in
+             ("unbind", "invalidate", "dealloc", "rights", "pd", "dereg")]
+    return on_both(suite, plan, wanted)
+
+
+if __name__ == "__main__":
+    sys.exit(main(Keys, run))
