@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What is behind a region's key, and behind those of its windows: pinned pages of
- * RAM or a hold on memory of a donor, and the MTT that says where it is.
+ * RAM, a hold on memory of a donor, or a dma-buf, and the MTT that says where it
+ * is.
  *
  * Life: get (the memory is held, nobody uses it), add (the region's key), any
  * number of bind and unbind (windows), close (the region's key dies), put. A
@@ -9,8 +10,8 @@
  * closed as if the region had gone: so a donor that takes back the old memory
  * doesn't touch the key any more.
  *
- * A donor may revoke its memory from the moment the hold exists until
- * srnic_backing_put() gives it back. The callback kills the keys of all users.
+ * A donor, or the exporter of a dma-buf, may revoke its memory from the moment the
+ * hold exists until srnic_backing_put() gives it back. The callback kills the keys of all users.
  * Keys that begin to be translated by a backing, or cease to, do it under its
  * lock: none lives on or is born behind the callback's back.
  *
@@ -34,6 +35,7 @@
 #include <linux/slab.h>
 #include <rdma/ib_umem.h>
 
+#include "dmabuf.h"
 #include "mtt.h"
 #include "peer.h"
 #include "trace.h"
@@ -113,6 +115,32 @@ static int map(struct srnic_backing *b, struct device *client, u64 start,
 	return map_peer(b, length);
 }
 
+static struct srnic_backing *backing_alloc(struct srnic_mpt *mpt,
+					   struct ib_device *ibdev, int access)
+{
+	struct srnic_backing *b = kzalloc(sizeof(*b), GFP_KERNEL_ACCOUNT);
+
+	if (!b)
+		return NULL;
+	b->mpt = mpt;
+	b->ibdev = ibdev;
+	b->writable = ib_access_writable(access);
+	spin_lock_init(&b->lock);
+	INIT_LIST_HEAD(&b->users);
+	return b;
+}
+
+/* Its memory is held, or err says why not. */
+static struct srnic_backing *backing_made(struct srnic_backing *b, int err)
+{
+	if (err) {
+		srnic_backing_put(b);
+		return ERR_PTR(err);
+	}
+	b->mtt->owner = b;
+	return b;
+}
+
 /**
  * srnic_backing_get() - hold memory of the calling program
  * @mpt: table that the keys for it live in
@@ -132,24 +160,69 @@ struct srnic_backing *srnic_backing_get(struct srnic_mpt *mpt,
 					struct device *client, u64 start,
 					u64 length, int access)
 {
-	struct srnic_backing *b;
-	int err;
+	struct srnic_backing *b = backing_alloc(mpt, ibdev, access);
 
-	b = kzalloc(sizeof(*b), GFP_KERNEL_ACCOUNT);
 	if (!b)
 		return ERR_PTR(-ENOMEM);
-	b->mpt = mpt;
-	b->ibdev = ibdev;
-	b->writable = ib_access_writable(access);
-	spin_lock_init(&b->lock);
-	INIT_LIST_HEAD(&b->users);
-	err = map(b, client, start, length, access);
-	if (err) {
-		srnic_backing_put(b);
-		return ERR_PTR(err);
-	}
-	b->mtt->owner = b;
-	return b;
+	return backing_made(b, map(b, client, start, length, access));
+}
+
+static int map_dmabuf(struct srnic_backing *b, int fd, u64 offset, u64 length)
+{
+	struct srnic_dmabuf *buf;
+	unsigned long addr;
+	bool io;
+
+	buf = srnic_dmabuf_get(&b->ibdev->dev, fd, offset, length,
+			       backing_revoke, b);
+	if (IS_ERR(buf))
+		return PTR_ERR(buf);
+	b->dmabuf = buf;
+	if (b->writable && !srnic_dmabuf_writable(buf))
+		return -EACCES;
+	/* what may be asked for later (srnic_mr_rereg()) */
+	b->writable = srnic_dmabuf_writable(buf);
+	b->mtt = srnic_mtt_alloc(1);
+	if (!b->mtt)
+		return -ENOMEM;
+	addr = srnic_dmabuf_addr(buf, &io);
+	return srnic_mtt_add(b->mtt, addr, length, io);
+}
+
+/**
+ * srnic_backing_get_dmabuf() - hold memory of a dma-buf
+ * @mpt: table that the keys for it live in
+ * @ibdev: device
+ * @fd: the dma-buf, of the calling program
+ * @offset: where in it
+ * @length: bytes, not 0
+ * @access: IB_ACCESS_*: what it is held for
+ *
+ * Context: process, the program's.
+ * Return: as srnic_backing_get(); ERR_PTR(-EACCES): the file is for reading;
+ * others as srnic_dmabuf_get().
+ */
+struct srnic_backing *srnic_backing_get_dmabuf(struct srnic_mpt *mpt,
+					       struct ib_device *ibdev, int fd,
+					       u64 offset, u64 length,
+					       int access)
+{
+	struct srnic_backing *b = backing_alloc(mpt, ibdev, access);
+
+	if (!b)
+		return ERR_PTR(-ENOMEM);
+	return backing_made(b, map_dmabuf(b, fd, offset, length));
+}
+
+/**
+ * srnic_backing_kind() - what sort of memory it is
+ * @b: backing
+ *
+ * Return: a word, for people.
+ */
+const char *srnic_backing_kind(const struct srnic_backing *b)
+{
+	return b->peer ? "peer" : b->dmabuf ? "dmabuf" : "ram";
 }
 
 /**
@@ -166,6 +239,8 @@ void srnic_backing_put(struct srnic_backing *b)
 	/* behind this no revoke runs, nor will */
 	if (b->peer)
 		srnic_peer_put(b->peer);
+	if (b->dmabuf)
+		srnic_dmabuf_put(b->dmabuf);
 	srnic_mtt_free(b->mtt);
 	if (b->umem)
 		ib_umem_release(b->umem);

@@ -14,6 +14,7 @@
 
 struct ib_device;
 struct ib_umem;
+struct srnic_dmabuf;
 struct srnic_peer;
 
 /**
@@ -22,7 +23,8 @@ struct srnic_peer;
  * @mpt: the table that the users' keys live in
  * @mtt: where it is
  * @umem: pinned pages, of user memory, or
- * @peer: a hold on memory of a donor
+ * @peer: a hold on memory of a donor, or
+ * @dmabuf: a mapped dma-buf
  * @writable: it may be written
  * @lock: protects all below; users' keys live and die under it, so that a
  *	revoke misses none
@@ -38,6 +40,7 @@ struct srnic_backing {
 	struct srnic_mtt *mtt;
 	struct ib_umem *umem;
 	struct srnic_peer *peer;
+	struct srnic_dmabuf *dmabuf;
 	bool writable;
 	spinlock_t lock;	/* protects all below */
 	bool closed;
@@ -60,7 +63,13 @@ struct srnic_backing *srnic_backing_get(struct srnic_mpt *mpt,
 					struct ib_device *ibdev,
 					struct device *client, u64 start,
 					u64 length, int access);
+struct srnic_backing *srnic_backing_get_dmabuf(struct srnic_mpt *mpt,
+					       struct ib_device *ibdev, int fd,
+					       u64 offset, u64 length,
+					       int access);
 void srnic_backing_put(struct srnic_backing *b);
+/* "ram", "peer", "dmabuf": a constant */
+const char *srnic_backing_kind(const struct srnic_backing *b);
 
 /* The region's key, which is reserved, and will be published. */
 void srnic_backing_add(struct srnic_backing *b, struct srnic_backing_user *u);

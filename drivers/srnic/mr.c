@@ -109,7 +109,7 @@ static void mr_publish(struct srnic_mr *mr)
 static void set_backing(struct srnic_mr *mr, struct srnic_backing *b)
 {
 	mr->b = b;
-	WRITE_ONCE(mr->peer, b && b->peer);
+	WRITE_ONCE(mr->memory, b ? srnic_backing_kind(b) : "ram");
 }
 
 /* Memory of the calling program; NULL where there are no bytes. */
@@ -121,6 +121,40 @@ static struct srnic_backing *get_memory(struct srnic_mr *mr,
 		return NULL;
 	return srnic_backing_get(mr->mpt, mr->ibmr.device, client, start,
 				 length, access);
+}
+
+static int check_request(u64 start, u64 length, u64 *iova, int access)
+{
+	int err = srnic_mr_check_access(access);
+
+	if (access & IB_ZERO_BASED)
+		*iova = 0;
+	return err ?: check_range(start, length, *iova);
+}
+
+/* Its memory is there (NULL: of no bytes), or there is none, and it goes. */
+static struct srnic_mr *mr_made(struct srnic_mr *mr, struct srnic_backing *b,
+				u32 pdn, u64 iova, u64 length, int access)
+{
+	struct srnic_mpt_entry *e = mr->user.e;
+
+	if (IS_ERR(b)) {
+		srnic_mpt_free(mr->mpt, e);
+		kfree(mr);
+		return ERR_CAST(b);
+	}
+	set_backing(mr, b);
+	e->kind = SRNIC_MPT_MR;
+	e->access = access & SRNIC_MR_RIGHTS;
+	e->pdn = pdn;
+	e->iova = iova;
+	e->length = length;
+	e->mtt = b ? b->mtt : NULL;
+	mr->ibmr.iova = iova;
+	mr->ibmr.length = length;
+	srnic_backing_add(b, &mr->user);
+	mr_publish(mr);
+	return mr;
 }
 
 /**
@@ -145,42 +179,55 @@ struct srnic_mr *srnic_mr_reg_user(struct srnic_mpt *mpt, struct ib_device *ibde
 				   u32 pdn, struct device *client, u64 start,
 				   u64 length, u64 iova, int access)
 {
-	struct srnic_mpt_entry *e;
 	struct srnic_backing *b;
 	struct srnic_mr *mr;
 	int err;
 
-	if (access & IB_ZERO_BASED)
-		iova = 0;
-	err = srnic_mr_check_access(access);
-	if (!err)
-		err = check_range(start, length, iova);
+	err = check_request(start, length, &iova, access);
 	if (err)
 		return ERR_PTR(err);
-
 	mr = srnic_mr_alloc(mpt, ibdev);
 	if (IS_ERR(mr))
 		return mr;
-	e = mr->user.e;
 	b = get_memory(mr, client, start, length, access);
-	if (IS_ERR(b)) {
-		srnic_mpt_free(mpt, e);
-		kfree(mr);
-		return ERR_CAST(b);
-	}
-	set_backing(mr, b);
 	mr->start = start;
-	e->kind = SRNIC_MPT_MR;
-	e->access = access & SRNIC_MR_RIGHTS;
-	e->pdn = pdn;
-	e->iova = iova;
-	e->length = length;
-	e->mtt = b ? b->mtt : NULL;
-	mr->ibmr.iova = iova;
-	mr->ibmr.length = length;
-	srnic_backing_add(b, &mr->user);
-	mr_publish(mr);
-	return mr;
+	return mr_made(mr, b, pdn, iova, length, access);
+}
+
+/**
+ * srnic_mr_reg_dmabuf() - register memory behind a dma-buf
+ * @mpt: table for the key
+ * @ibdev: device
+ * @pdn: its protection domain
+ * @fd: the dma-buf, of the calling program
+ * @offset: where in it the region begins
+ * @length: bytes, not 0
+ * @iova: address in requests of the first one; any; 0 with IB_ZERO_BASED
+ * @access: IB_ACCESS_*
+ *
+ * Context: process, the program's.
+ * Return: the region, or an ERR_PTR as in srnic_mr_reg_user();
+ * ERR_PTR(-EINVAL): the buffer is shorter than that, or none;
+ * ERR_PTR(-EOPNOTSUPP): its exporter can't show it to the CPU; ERR_PTR(-EACCES):
+ * it shall be written, and the file is for reading.
+ */
+struct srnic_mr *srnic_mr_reg_dmabuf(struct srnic_mpt *mpt,
+				     struct ib_device *ibdev, u32 pdn, int fd,
+				     u64 offset, u64 length, u64 iova,
+				     int access)
+{
+	struct srnic_backing *b;
+	struct srnic_mr *mr;
+	int err;
+
+	err = length ? check_request(0, length, &iova, access) : -EINVAL;
+	if (err)
+		return ERR_PTR(err);
+	mr = srnic_mr_alloc(mpt, ibdev);
+	if (IS_ERR(mr))
+		return mr;
+	b = srnic_backing_get_dmabuf(mpt, ibdev, fd, offset, length, access);
+	return mr_made(mr, b, pdn, iova, length, access);
 }
 
 /**
@@ -232,6 +279,9 @@ static struct srnic_backing *get_writable(struct srnic_mr *mr,
 {
 	struct srnic_backing *b;
 
+	/* only a program's memory can be asked for again */
+	if (mr->b->dmabuf)
+		return ERR_PTR(-EPERM);
 	b = get_memory(mr, to->client, mr->start, mr->ibmr.length, to->access);
 	if (!IS_ERR_OR_NULL(b) && !same_place(b->mtt, mr->b->mtt)) {
 		srnic_backing_put(b);

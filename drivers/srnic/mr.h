@@ -12,7 +12,7 @@
  * @mpt: the table its key lives in
  * @user: its key, as a user of @b
  * @b: its memory, where that is a program's
- * @peer: which is a donor's
+ * @memory: what sort of memory that is, for people
  * @start: address of the memory in the program
  * @mtt: of a fast-register region: what is registered, or was
  * @next: of a fast-register region: what will be
@@ -22,7 +22,7 @@ struct srnic_mr {
 	struct srnic_mpt *mpt;
 	struct srnic_backing_user user;
 	struct srnic_backing *b;
-	bool peer;
+	const char *memory;
 	u64 start;
 	struct srnic_mtt *mtt;
 	struct srnic_mtt *next;
@@ -51,6 +51,10 @@ struct srnic_mr *srnic_mr_alloc(struct srnic_mpt *mpt, struct ib_device *ibdev);
 struct srnic_mr *srnic_mr_reg_user(struct srnic_mpt *mpt, struct ib_device *ibdev,
 				   u32 pdn, struct device *client, u64 start,
 				   u64 length, u64 iova, int access);
+struct srnic_mr *srnic_mr_reg_dmabuf(struct srnic_mpt *mpt,
+				     struct ib_device *ibdev, u32 pdn, int fd,
+				     u64 offset, u64 length, u64 iova,
+				     int access);
 struct srnic_mr *srnic_mr_reg_dma(struct srnic_mpt *mpt, struct ib_device *ibdev,
 				  u32 pdn, int access);
 

@@ -59,7 +59,7 @@ int srnic_fill_res_mr_entry(struct sk_buff *msg, struct ib_mr *ibmr)
 	d[2] = (struct detail){ "revoked", e.state == SRNIC_MPT_REVOKED };
 	return put_details(msg, d, ARRAY_SIZE(d), "memory",
 			   e.kind == SRNIC_MPT_DMA ? "any" :
-			   READ_ONCE(mr->peer) ? "peer" : "ram");
+			   READ_ONCE(mr->memory) ?: "ram");
 }
 
 /**

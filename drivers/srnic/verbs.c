@@ -297,6 +297,18 @@ static struct ib_mr *srnic_reg_user_mr(struct ib_pd *ibpd, u64 start,
 					   start, length, iova, access));
 }
 
+static struct ib_mr *srnic_reg_user_mr_dmabuf(struct ib_pd *ibpd, u64 offset,
+					      u64 length, u64 iova, int fd,
+					      int access,
+					      struct uverbs_attr_bundle *attrs)
+{
+	struct srnic_dev *dev = to_srnic_dev(ibpd->device);
+
+	return mr_result(srnic_mr_reg_dmabuf(dev->tp.mpt, &dev->ibdev,
+					     to_srnic_pd(ibpd)->pdn, fd, offset,
+					     length, iova, access));
+}
+
 /* NULL: the region is the same one, and so is its key. */
 static struct ib_mr *srnic_rereg_user_mr(struct ib_mr *ibmr, int flags,
 					 u64 start, u64 length, u64 iova,
@@ -395,6 +407,7 @@ const struct ib_device_ops srnic_dev_ops = {
 	.query_port = srnic_query_port,
 	.query_qp = srnic_query_qp,
 	.reg_user_mr = srnic_reg_user_mr,
+	.reg_user_mr_dmabuf = srnic_reg_user_mr_dmabuf,
 	.req_notify_cq = srnic_req_notify_cq,
 	.rereg_user_mr = srnic_rereg_user_mr,
 	.resize_cq = srnic_resize_cq,

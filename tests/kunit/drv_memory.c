@@ -6,6 +6,7 @@
 #include "../../drivers/srnic/mpt.c"
 #include "../../drivers/srnic/mtt.c"
 #include "../../drivers/srnic/access.c"
+#include "../../drivers/srnic/dmabuf.c"
 #include "../../drivers/srnic/backing.c"
 #include "../../drivers/srnic/mr.c"
 #include "../../drivers/srnic/frmr.c"

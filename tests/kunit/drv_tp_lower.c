@@ -9,6 +9,7 @@
 #include "../../drivers/srnic/access.c"
 #include "../../drivers/srnic/sge.c"
 #include "../../drivers/srnic/peer_none.c"
+#include "../../drivers/srnic/dmabuf.c"
 #include "../../drivers/srnic/backing.c"
 #include "../../drivers/srnic/mr.c"
 #include "../../drivers/srnic/frmr.c"

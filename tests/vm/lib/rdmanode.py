@@ -8,6 +8,7 @@ two Nodes, and runs in either direction.
 """
 
 import ctypes
+import fcntl
 import json
 import os
 import pickle
@@ -20,7 +21,7 @@ import time
 from pyverbs.addr import GID, AHAttr, GlobalRoute
 from pyverbs.cq import CQ
 from pyverbs.device import Context
-from pyverbs.mr import MR, MW, MWBind, MWBindInfo
+from pyverbs.mr import MR, MW, DmaBufMR, MWBind, MWBindInfo
 from pyverbs.pd import PD
 from pyverbs.pyverbs_error import PyverbsRDMAError
 from pyverbs.qp import QP, QPAttr, QPCap, QPInitAttr
@@ -91,6 +92,41 @@ class Memory:
 
     def close(self):
         libc.munmap(self.addr, self.size)
+
+
+def udmabuf(size):
+    """A dma-buf of a program's own pages."""
+    memfd = os.memfd_create("udmabuf", os.MFD_ALLOW_SEALING)
+    os.ftruncate(memfd, size)
+    fcntl.fcntl(memfd, 1033, 2)		# F_ADD_SEALS, F_SEAL_SHRINK
+    with open("/dev/udmabuf", "rb") as maker:
+        # with a bytearray the answer is what the call returns
+        fd = fcntl.ioctl(maker, 0x40187542,	# UDMABUF_CREATE
+                         bytearray(struct.pack("IIQQ", memfd, 0, 0, size)))
+    os.close(memfd)
+    return fd
+
+
+def heap(size, flags=os.O_RDWR):
+    """A dma-buf of the kernel's pages."""
+    with open("/dev/dma_heap/system", "rb") as maker:
+        made = fcntl.ioctl(maker, 0xc0184800,	# DMA_HEAP_IOCTL_ALLOC
+                           struct.pack("QIIQ", size, 0, flags | os.O_CLOEXEC, 0))
+    return struct.unpack("QIIQ", made)[1]
+
+
+class FdMemory(Memory):
+    """A mapping of an open file."""
+
+    def __init__(self, size, fd):	# pylint: disable=super-init-not-called
+        self.size, self.fd = size, fd
+        self.addr = libc.mmap(None, size, PROT_RW, MAP_SHARED, fd, 0)
+        if self.addr == ctypes.c_void_p(-1).value:
+            raise OSError(ctypes.get_errno(), "no mapping of a dma-buf")
+
+    def close(self):
+        super().close()
+        os.close(self.fd)
 
 
 class Node:
@@ -176,6 +212,35 @@ class Node:
         self.mrs[name].rereg(flags, self.pds[pd or "pd"], memory.addr if memory else 0,
                              memory.size if memory else 0, access or 0)
         return time.monotonic() - start
+
+    def dmabuf(self, name, kind, size):
+        """Memory of a dma-buf: "udmabuf" or "heap"."""
+        fd = {"udmabuf": udmabuf, "heap": heap}[kind](size)
+        self.mems[name] = FdMemory(size, fd)
+
+    def reg_dmabuf(self, name, mem, access=ALL, offset=0, length=None):
+        """Register (part of) it: (address, which is its offset, lkey, rkey)."""
+        memory = self.mems[mem]
+        if length is None:
+            length = memory.size - offset
+        mr = DmaBufMR(self.pds["pd"], length, access, memory.fd, offset)
+        self.mrs[name] = mr
+        return offset, mr.lkey, mr.rkey
+
+    def reg_dmabuf_error(self, kind, size, access, offset, length):
+        """errno of such a registration, 0 if it can be had."""
+        fd = {"udmabuf": lambda: udmabuf(size), "heap": lambda: heap(size),
+              "read-only": lambda: heap(size, os.O_RDONLY),
+              "no dma-buf": lambda: os.memfd_create("none"),
+              "closed": lambda: 999}[kind]()
+        try:
+            DmaBufMR(self.pds["pd"], length, access, fd, offset).close()
+        except PyverbsRDMAError as error:
+            return error.error_code
+        finally:
+            if kind != "closed":
+                os.close(fd)
+        return 0
 
     # memory that other memory takes the place of, at the same address
 

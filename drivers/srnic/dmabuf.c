@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Memory behind a dma-buf. The device has no DMA (virtual DMA), so the exporter
+ * is asked for what the CPU can use: one kernel address for all of it (vmap).
+ *
+ * An exporter that can move its memory (pin and move_notify) keeps it in place as
+ * long as it is mapped. Some take it away all the same, because a device has gone
+ * or a process has lost its right to it: they tell those who are attached. So we
+ * attach to such exporters, though we never map a DMA address. Others can't take
+ * anything back, and need no attachment.
+ */
+#include "dmabuf.h"
+
+#include <linux/dma-buf.h>
+#include <linux/dma-resv.h>
+#include <linux/err.h>
+#include <linux/fs.h>
+#include <linux/iosys-map.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/version.h>
+
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
+MODULE_IMPORT_NS("DMA_BUF");
+#else
+MODULE_IMPORT_NS(DMA_BUF);
+#endif
+
+/**
+ * struct srnic_dmabuf - a mapped dma-buf
+ * @buf: the exporter's
+ * @attach: where it may take its memory back; or NULL
+ * @map: the CPU's addresses of all of it
+ * @offset: where our part begins
+ * @revoke: whom to tell when the memory is taken back
+ * @ctx: what to tell it with
+ */
+struct srnic_dmabuf {
+	struct dma_buf *buf;
+	struct dma_buf_attachment *attach;
+	struct iosys_map map;
+	u64 offset;
+	void (*revoke)(void *ctx);
+	void *ctx;
+};
+
+/* The exporter holds the buffer's lock. */
+static void move_notify(struct dma_buf_attachment *attach)
+{
+	struct srnic_dmabuf *buf = attach->importer_priv;
+
+	buf->revoke(buf->ctx);
+}
+
+static const struct dma_buf_attach_ops attach_ops = {
+	.allow_peer2peer = true,
+	.move_notify = move_notify,
+};
+
+static int map_buffer(struct srnic_dmabuf *buf, struct device *dev)
+{
+	struct dma_buf_attachment *attach;
+	int err;
+
+	if (dma_buf_is_dynamic(buf->buf)) {
+		attach = dma_buf_dynamic_attach(buf->buf, dev, &attach_ops, buf);
+		if (IS_ERR(attach))
+			return PTR_ERR(attach);
+		buf->attach = attach;
+	}
+	err = dma_buf_begin_cpu_access(buf->buf, DMA_BIDIRECTIONAL);
+	if (err)
+		goto detach;
+	err = dma_buf_vmap_unlocked(buf->buf, &buf->map);
+	if (err)
+		goto end_access;
+	return 0;
+
+end_access:
+	dma_buf_end_cpu_access(buf->buf, DMA_BIDIRECTIONAL);
+detach:
+	if (buf->attach)
+		dma_buf_detach(buf->buf, buf->attach);
+	/* no vmap: the exporter has nothing that a CPU could use */
+	return err == -EINVAL ? -EOPNOTSUPP : err;
+}
+
+/**
+ * srnic_dmabuf_get() - use part of a dma-buf
+ * @dev: who uses it
+ * @fd: file descriptor of the calling program
+ * @offset: where the part begins
+ * @length: bytes, not 0
+ * @revoke: called when the exporter takes the memory back; when it returns, nobody
+ *	touches it. From process context, at any time until srnic_dmabuf_put()
+ *	returns, which it must not call.
+ * @ctx: for @revoke
+ *
+ * Context: process, the program's.
+ * Return: the buffer; ERR_PTR(-EINVAL): it is shorter than that, or no dma-buf;
+ * ERR_PTR(-EOPNOTSUPP): the CPU can't use it; others from the exporter.
+ */
+struct srnic_dmabuf *srnic_dmabuf_get(struct device *dev, int fd, u64 offset,
+				      u64 length, void (*revoke)(void *ctx),
+				      void *ctx)
+{
+	struct srnic_dmabuf *buf;
+	int err;
+
+	buf = kzalloc(sizeof(*buf), GFP_KERNEL_ACCOUNT);
+	if (!buf)
+		return ERR_PTR(-ENOMEM);
+	buf->offset = offset;
+	buf->revoke = revoke;
+	buf->ctx = ctx;
+	buf->buf = dma_buf_get(fd);
+	if (IS_ERR(buf->buf)) {
+		err = PTR_ERR(buf->buf);
+		goto free;
+	}
+	if (offset > buf->buf->size || length > buf->buf->size - offset) {
+		err = -EINVAL;
+		goto put;
+	}
+	err = map_buffer(buf, dev);
+	if (err)
+		goto put;
+	return buf;
+
+put:
+	dma_buf_put(buf->buf);
+free:
+	kfree(buf);
+	return ERR_PTR(err);
+}
+
+/**
+ * srnic_dmabuf_put() - end of use
+ * @buf: buffer whose memory isn't touched any more
+ *
+ * On return @revoke isn't running and will not be called.
+ */
+void srnic_dmabuf_put(struct srnic_dmabuf *buf)
+{
+	dma_buf_vunmap_unlocked(buf->buf, &buf->map);
+	dma_buf_end_cpu_access(buf->buf, DMA_BIDIRECTIONAL);
+	if (buf->attach)
+		dma_buf_detach(buf->buf, buf->attach);
+	dma_buf_put(buf->buf);
+	kfree(buf);
+}
+
+/**
+ * srnic_dmabuf_addr() - where the memory is
+ * @buf: buffer
+ * @io: set: it is I/O memory
+ *
+ * Return: the kernel's address of the first byte of our part; the rest follows.
+ */
+unsigned long srnic_dmabuf_addr(const struct srnic_dmabuf *buf, bool *io)
+{
+	*io = buf->map.is_iomem;
+	if (*io)
+		return (__force unsigned long)buf->map.vaddr_iomem + buf->offset;
+	return (unsigned long)buf->map.vaddr + buf->offset;
+}
+
+/**
+ * srnic_dmabuf_writable() - may it be written?
+ * @buf: buffer
+ *
+ * Return: whether the file that the program has of it allows that.
+ */
+bool srnic_dmabuf_writable(const struct srnic_dmabuf *buf)
+{
+	return buf->buf->file->f_mode & FMODE_WRITE;
+}
