@@ -42,6 +42,9 @@ static const struct rdma_stat_desc descs[] = {
 	[SRNIC_STAT_KEY_STATE].name = "key_state",
 	[SRNIC_STAT_KEY_REVOKED].name = "key_revoked",
 	[SRNIC_STAT_KEY_QP].name = "key_qp",
+	[SRNIC_STAT_CACHE_HITS].name = "cache_hits",
+	[SRNIC_STAT_CACHE_MISSES].name = "cache_misses",
+	[SRNIC_STAT_CACHE_INVALIDATIONS].name = "cache_invalidations",
 };
 
 static_assert(ARRAY_SIZE(descs) == SRNIC_STATS);

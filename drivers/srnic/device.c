@@ -33,6 +33,7 @@
 
 #include "debugfs.h"
 #include "key.h"
+#include "key_cache.h"
 #include "verbs.h"
 
 static unsigned int mpt_order = 20;
@@ -50,6 +51,21 @@ static const struct kernel_param_ops mpt_order_ops = {
 module_param_cb(mpt_order, &mpt_order_ops, &mpt_order, 0644);
 MODULE_PARM_DESC(mpt_order,
 		 "Key table of links added from now on: log2 of its slots, 8 to 23 (default 20)");
+
+static unsigned int key_cache = 256;
+
+static int key_cache_set(const char *val, const struct kernel_param *kp)
+{
+	return param_set_uint_minmax(val, kp, 0, SRNIC_KEY_CACHE_MAX);
+}
+
+static const struct kernel_param_ops key_cache_ops = {
+	.set = key_cache_set,
+	.get = param_get_uint,
+};
+module_param_cb(key_cache, &key_cache_ops, &key_cache, 0644);
+MODULE_PARM_DESC(key_cache,
+		 "Keys that each CPU remembers, of links added from now on: 0 to 4096, 0: off (default 256)");
 
 static bool mw_type_2a;
 module_param(mw_type_2a, bool, 0644);
@@ -116,6 +132,9 @@ static int dev_init(struct srnic_dev *dev, struct net_device *ndev)
 		err = PTR_ERR(mpt);
 		goto free_stats;
 	}
+	err = srnic_mpt_use_cache(mpt, READ_ONCE(key_cache), stats);
+	if (err)
+		goto destroy_mpt;
 	err = srnic_tp_init(&dev->tp, &dev->ibdev, mpt, READ_ONCE(mw_type_2a),
 			    stats);
 	if (err)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The memory protection table.
+ * The memory protection table: its slots, and their lives. What may happen to a key
+ * in its life is in mpt_state.c, what those do who present one in mpt_reader.c; what
+ * follows here is about all three.
  *
  * Objects
  *   table    2^order slots, in chunks of up to 4096 that are allocated when
@@ -68,22 +70,16 @@
 
 #include <linux/bits.h>
 #include <linux/bug.h>
-#include <linux/delay.h>
 #include <linux/err.h>
 #include <linux/lockdep.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
-#include <linux/mutex.h>
 #include <linux/overflow.h>
-#include <linux/percpu.h>
-#include <linux/preempt.h>
-#include <linux/processor.h>
 #include <linux/slab.h>
-#include <linux/spinlock.h>
 #include <linux/timekeeping.h>
 
 #include "key.h"
-#include "mtt.h"
+#include "mpt_table.h"
 
 #define CHUNK_ORDER	12
 #define CHUNK_SLOTS	BIT(CHUNK_ORDER)
@@ -91,56 +87,7 @@
 /* End of the free list; no slot has this number (SRNIC_KEY_MAX_ORDER). */
 #define NO_SLOT		0xffffffffu
 
-/**
- * struct srnic_mpt - the table
- * @order: 2^order slots
- * @chunk_order: 2^chunk_order of them in a chunk
- * @nchunks: length of @chunk
- * @codec: which slot a key names
- * @guard: what each CPU's reader is using, or NULL
- * @grow_lock: opening of chunks; held over their allocation
- * @open: chunks that are open, 0 to @open - 1; written under both locks
- * @lock: the free list: @head, @tail, @nfree and the next of the entries in it
- * @head: the slot that has been free longest
- * @tail: the slot freed last
- * @nfree: length of the list
- * @chunk: chunks; published with release, never taken back
- *
- * What stands above @grow_lock is constant.
- */
-struct srnic_mpt {
-	unsigned int order;
-	unsigned int chunk_order;
-	u32 nchunks;
-	struct srnic_key_codec *codec;
-	const struct srnic_mpt_entry * __percpu *guard;
-
-	/* opening of chunks */
-	struct mutex grow_lock;
-	u32 open;
-
-	/* the free list */
-	spinlock_t lock;
-	u32 head;
-	u32 tail;
-	u32 nfree;
-
-	struct srnic_mpt_entry *chunk[] __counted_by(nchunks);
-};
-
 static_assert(sizeof(struct srnic_mpt_entry) == 64);
-
-/* The slot's entry, or NULL as long as its chunk isn't open. */
-static struct srnic_mpt_entry *lookup(struct srnic_mpt *mpt, u32 slot)
-{
-	struct srnic_mpt_entry *chunk;
-
-	/* pairs with the release in open_chunk() */
-	chunk = smp_load_acquire(&mpt->chunk[slot >> mpt->chunk_order]);
-	if (!chunk)
-		return NULL;
-	return &chunk[slot & ((1u << mpt->chunk_order) - 1)];
-}
 
 /**
  * srnic_mpt_create_with() - a table with a given key codec
@@ -206,9 +153,27 @@ void srnic_mpt_destroy(struct srnic_mpt *mpt)
 	WARN_ON(srnic_mpt_live(mpt));
 	for (i = 0; i < mpt->open; i++)
 		kvfree(mpt->chunk[i]);
+	srnic_key_cache_exit(&mpt->cache);
 	free_percpu(mpt->guard);
 	srnic_key_codec_free(mpt->codec);
 	kvfree(mpt);
+}
+
+/**
+ * srnic_mpt_use_cache() - remember the slots of keys
+ * @mpt: new table
+ * @lines: keys that each CPU remembers, up to SRNIC_KEY_CACHE_MAX; 0: none
+ * @stats: where hits and misses are counted
+ *
+ * What is let in and what isn't is the same with any number.
+ *
+ * Return: 0, -EINVAL, -ENOMEM.
+ */
+int srnic_mpt_use_cache(struct srnic_mpt *mpt, unsigned int lines,
+			struct srnic_stats __percpu *stats)
+{
+	mpt->stats = stats;
+	return srnic_key_cache_init(&mpt->cache, lines);
 }
 
 /**
@@ -258,7 +223,7 @@ static void push_free(struct srnic_mpt *mpt, u32 first, u32 last, u32 n)
 	if (mpt->tail == NO_SLOT)
 		mpt->head = first;
 	else
-		lookup(mpt, mpt->tail)->next = first;
+		srnic_mpt_at(mpt, mpt->tail)->next = first;
 	mpt->tail = last;
 	mpt->nfree += n;
 }
@@ -271,7 +236,7 @@ static struct srnic_mpt_entry *pop_free(struct srnic_mpt *mpt)
 
 	if (mpt->head == NO_SLOT)
 		return NULL;
-	e = lookup(mpt, mpt->head);
+	e = srnic_mpt_at(mpt, mpt->head);
 	mpt->head = e->next;
 	if (mpt->head == NO_SLOT)
 		mpt->tail = NO_SLOT;
@@ -317,7 +282,7 @@ static void open_chunk(struct srnic_mpt *mpt)
 	e = alloc_chunk(mpt, base);
 	if (!e)
 		goto unlock;
-	/* pairs with the acquire in lookup() */
+	/* pairs with the acquire in srnic_mpt_at() */
 	smp_store_release(&mpt->chunk[mpt->open], e);
 	spin_lock(&mpt->lock);
 	WRITE_ONCE(mpt->open, mpt->open + 1);
@@ -380,250 +345,6 @@ struct srnic_mpt_entry *srnic_mpt_alloc(struct srnic_mpt *mpt)
 }
 
 /**
- * srnic_mpt_publish() - from now on the key works
- * @e: entry from srnic_mpt_alloc(), filled in
- *
- * Unless it has been killed in the meantime (a donor's revoke): then it stays
- * dead.
- *
- * Return: whether it works.
- */
-bool srnic_mpt_publish(struct srnic_mpt_entry *e)
-{
-	u8 old = SRNIC_MPT_RESERVED;
-
-	/* full barrier: the fields before the state; see look() */
-	if (try_cmpxchg(&e->state, &old, SRNIC_MPT_VALID))
-		return true;
-	WARN_ON_ONCE(old != SRNIC_MPT_INVALID && old != SRNIC_MPT_REVOKED);
-	return false;
-}
-
-static void relax(void)
-{
-	if (IS_ENABLED(CONFIG_PREEMPT_RT) && preemptible())
-		usleep_range(10, 50);
-	else
-		cpu_relax();
-}
-
-/* The state, when nobody is changing the entry. */
-static u8 settled_state(const struct srnic_mpt_entry *e)
-{
-	u8 state;
-
-	/* acquire: what the change wrote */
-	while ((state = smp_load_acquire(&e->state)) == SRNIC_MPT_CHANGING)
-		relax();
-	return state;
-}
-
-/* VALID, INVALID or RESERVED -> state; REVOKED stays. Was it VALID? */
-static bool leave_valid(struct srnic_mpt_entry *e, enum srnic_mpt_state state)
-{
-	u8 old;
-
-	do {
-		old = settled_state(e);
-		if (WARN_ON_ONCE(old == SRNIC_MPT_FREE) ||
-		    old == SRNIC_MPT_REVOKED)
-			return false;
-	} while (!try_cmpxchg(&e->state, &old, (u8)state));
-	return old == SRNIC_MPT_VALID;
-}
-
-/* Until no reader uses the entry; its state keeps others from beginning to. */
-static void wait_for_readers(struct srnic_mpt *mpt,
-			     const struct srnic_mpt_entry *e)
-{
-	int cpu;
-
-	/* the state before the guards: pairs with the barrier in enter */
-	smp_mb();
-	for_each_possible_cpu(cpu) {
-		/* acquire: the reader's accesses before what the caller does */
-		while (smp_load_acquire(per_cpu_ptr(mpt->guard, cpu)) == e)
-			relax();
-	}
-}
-
-/**
- * srnic_mpt_kill() - the key stops working
- * @mpt: table
- * @e: entry, not free
- * @state: SRNIC_MPT_INVALID or SRNIC_MPT_REVOKED: what its holders are told
- *
- * On return no reader uses the entry, so what its MTT names may be given back,
- * and none will. Any number of callers at the same time; each gets the promise.
- *
- * Context: process or softirq, not between srnic_mpt_enter() and
- * srnic_mpt_leave(). Spins for one packet's copy at the most.
- * Return: true for the one call that ended the key's life.
- */
-bool srnic_mpt_kill(struct srnic_mpt *mpt, struct srnic_mpt_entry *e,
-		    enum srnic_mpt_state state)
-{
-	bool lived = leave_valid(e, state);
-
-	wait_for_readers(mpt, e);
-	return lived;
-}
-
-/* VALID or INVALID -> CHANGING, which the caller ends. Which was it? */
-static u8 begin_change(struct srnic_mpt *mpt, struct srnic_mpt_entry *e)
-{
-	u8 old;
-
-	lockdep_assert_in_softirq();
-	do {
-		old = settled_state(e);
-		if (old != SRNIC_MPT_VALID && old != SRNIC_MPT_INVALID)
-			return old;
-	} while (!try_cmpxchg(&e->state, &old, (u8)SRNIC_MPT_CHANGING));
-	return old;
-}
-
-static void end_change(struct srnic_mpt_entry *e, enum srnic_mpt_state state)
-{
-	/* the fields before the state: pairs with the acquires of readers */
-	smp_store_release(&e->state, (u8)state);
-}
-
-/**
- * srnic_mpt_granted() - what an entry allows
- * @e: entry that its owner keeps anybody from changing
- *
- * Return: a copy.
- */
-struct srnic_mpt_grant srnic_mpt_granted(const struct srnic_mpt_entry *e)
-{
-	return (struct srnic_mpt_grant) {
-		.key = e->key,
-		.access = e->access,
-		.pdn = e->pdn,
-		.qpn = e->qpn,
-		.iova = e->iova,
-		.length = e->length,
-		.mtt = e->mtt,
-		.mtt_off = e->mtt_off,
-	};
-}
-
-static void set_grant(struct srnic_mpt_entry *e,
-		      const struct srnic_mpt_grant *to)
-{
-	WRITE_ONCE(e->key, to->key);
-	e->access = to->access;
-	e->pdn = to->pdn;
-	e->qpn = to->qpn;
-	e->iova = to->iova;
-	e->length = to->length;
-	e->mtt = to->mtt;
-	e->mtt_off = to->mtt_off;
-}
-
-/**
- * srnic_mpt_change() - from now on the key allows something else
- * @mpt: table
- * @e: entry
- * @fresh: only if it is invalid now
- * @to: what it allows then; a key of the same slot
- *
- * Each packet sees the old grant or the new one as a whole, and none is refused
- * because of the change: one that comes while it goes on waits. On return no
- * reader uses the old one, so what its MTT names may be given back.
- *
- * Context: bottom halves disabled, not between srnic_mpt_enter() and
- * srnic_mpt_leave() of the same entry. Spins for one packet's copy at the most.
- * Return: SRNIC_KEY_OK; SRNIC_KEY_STATE: it is valid, and @fresh was asked for;
- * SRNIC_KEY_REVOKED; SRNIC_KEY_STALE: it has no life, or not yet. Nothing has
- * changed then.
- */
-enum srnic_key_reason srnic_mpt_change(struct srnic_mpt *mpt,
-				       struct srnic_mpt_entry *e, bool fresh,
-				       const struct srnic_mpt_grant *to)
-{
-	u8 old = begin_change(mpt, e);
-
-	if (old != SRNIC_MPT_VALID && old != SRNIC_MPT_INVALID)
-		return srnic_mpt_state_reason(old);
-	if (fresh && old == SRNIC_MPT_VALID) {
-		end_change(e, old);
-		return SRNIC_KEY_STATE;
-	}
-	wait_for_readers(mpt, e);
-	set_grant(e, to);
-	end_change(e, SRNIC_MPT_VALID);
-	return SRNIC_KEY_OK;
-}
-
-/* May @rq's owner invalidate it? The caller keeps it from changing. */
-static enum srnic_key_reason may_invalidate(const struct srnic_mpt_entry *e,
-					    const struct srnic_mpt_req *rq)
-{
-	struct srnic_mpt_entry copy = *e;
-	enum srnic_key_reason why;
-
-	copy.state = SRNIC_MPT_VALID;
-	why = srnic_mpt_check(&copy, rq);
-	if (why == SRNIC_KEY_OK && copy.kind != SRNIC_MPT_FRMR &&
-	    copy.kind != SRNIC_MPT_MW2)
-		return SRNIC_KEY_ACCESS;
-	return why;
-}
-
-/**
- * srnic_mpt_invalidate() - a key stops working until it is granted anew
- * @mpt: table
- * @rq: the key, and who wants it (PD and QP); access and length 0
- *
- * Fast-register regions and windows of type 2 that are valid can be invalidated,
- * by whoever could use them (IBTA 10.6.7.2.5). The barrier of srnic_mpt_kill().
- *
- * Context: bottom halves disabled, not between srnic_mpt_enter() and
- * srnic_mpt_leave().
- * Return: SRNIC_KEY_OK or why not; SRNIC_KEY_ACCESS: a key of another kind.
- */
-enum srnic_key_reason srnic_mpt_invalidate(struct srnic_mpt *mpt,
-					   const struct srnic_mpt_req *rq)
-{
-	struct srnic_mpt_entry *e;
-	enum srnic_key_reason why;
-	u8 old;
-
-	e = lookup(mpt, srnic_mpt_slot_of(mpt, rq->key));
-	if (!e || !READ_ONCE(e->key))
-		return SRNIC_KEY_UNKNOWN;
-	if (READ_ONCE(e->key) != rq->key)
-		return SRNIC_KEY_STALE;
-	old = begin_change(mpt, e);
-	if (old != SRNIC_MPT_VALID && old != SRNIC_MPT_INVALID)
-		return srnic_mpt_state_reason(old);
-	why = may_invalidate(e, rq);
-	if (why == SRNIC_KEY_OK)
-		why = srnic_mpt_state_reason(old);
-	if (why != SRNIC_KEY_OK) {
-		end_change(e, old);
-		return why;
-	}
-	wait_for_readers(mpt, e);
-	end_change(e, SRNIC_MPT_INVALID);
-	return SRNIC_KEY_OK;
-}
-
-/**
- * srnic_mpt_slot_of() - which slot a key names
- * @mpt: table
- * @key: any number
- *
- * Return: the slot.
- */
-u32 srnic_mpt_slot_of(const struct srnic_mpt *mpt, u32 key)
-{
-	return srnic_key_slot(mpt->codec, key);
-}
-
-/**
  * srnic_mpt_free() - end of a life
  * @mpt: table
  * @e: entry that is not VALID and that nobody will kill any more
@@ -640,169 +361,4 @@ void srnic_mpt_free(struct srnic_mpt *mpt, struct srnic_mpt_entry *e)
 	e->next = NO_SLOT;
 	push_free(mpt, e->slot, e->slot, 1);
 	spin_unlock(&mpt->lock);
-}
-
-/*
- * What can be said of an entry whose fields may be changing: only the key, read
- * behind the state, each once.
- */
-static enum srnic_key_reason look(const struct srnic_mpt_entry *e, u8 state,
-				  u32 wanted)
-{
-	u32 key = READ_ONCE(e->key);
-
-	if (!key)
-		return SRNIC_KEY_UNKNOWN;
-	if (key != wanted)
-		return SRNIC_KEY_STALE;
-	return srnic_mpt_state_reason(state);
-}
-
-/**
- * srnic_mpt_enter() - may this key do this? If so, hold on to it
- * @mpt: table
- * @rq: what is wanted
- * @e: the entry, to be used until srnic_mpt_leave(); set only on success
- *
- * Context: bottom halves disabled, until srnic_mpt_leave() in the same
- * context on success. No second entry in between.
- * Return: SRNIC_KEY_OK or why not.
- */
-enum srnic_key_reason srnic_mpt_enter(struct srnic_mpt *mpt,
-				      const struct srnic_mpt_req *rq,
-				      const struct srnic_mpt_entry **e)
-{
-	const struct srnic_mpt_entry **guard;
-	const struct srnic_mpt_entry *entry;
-	enum srnic_key_reason why;
-	u8 state;
-
-	lockdep_assert_in_softirq();
-
-	entry = lookup(mpt, srnic_key_slot(mpt->codec, rq->key));
-	if (!entry)
-		return SRNIC_KEY_UNKNOWN;
-	guard = this_cpu_ptr(mpt->guard);
-	if (IS_ENABLED(CONFIG_PROVE_LOCKING))
-		WARN_ON_ONCE(*guard);
-again:
-	why = look(entry, settled_state(entry), rq->key);
-	if (why != SRNIC_KEY_OK)
-		return why;
-
-	WRITE_ONCE(*guard, entry);
-	/* the guard before the state: pairs with wait_for_readers() */
-	smp_mb();
-	/* pairs with publish: behind VALID the fields are those of this life */
-	state = smp_load_acquire(&entry->state);
-	if (unlikely(state == SRNIC_MPT_CHANGING)) {
-		/* it may be waiting for us */
-		smp_store_release(guard, NULL);
-		goto again;
-	}
-	why = look(entry, state, rq->key);
-	/* from here on a change waits, and VALID may become CHANGING */
-	if (why == SRNIC_KEY_OK)
-		why = srnic_mpt_check(entry, rq);
-	if (why != SRNIC_KEY_OK) {
-		/* what the check read before: pairs with the acquire in kill */
-		smp_store_release(guard, NULL);
-		return why;
-	}
-	*e = entry;
-	return SRNIC_KEY_OK;
-}
-
-/**
- * srnic_mpt_leave() - let go of what srnic_mpt_enter() gave
- * @mpt: table
- *
- * Context: that of srnic_mpt_enter().
- */
-void srnic_mpt_leave(struct srnic_mpt *mpt)
-{
-	lockdep_assert_in_softirq();
-	/* all accesses to the memory before: pairs with the acquire in kill */
-	smp_store_release(this_cpu_ptr(mpt->guard), NULL);
-}
-
-/**
- * srnic_mpt_next_used() - skip slots that have never lived
- * @mpt: table
- * @slot: where to begin
- *
- * Context: process.
- * Return: the first slot from @slot on in a chunk that is open and that is not
- * free at this moment; srnic_mpt_slots() if there is none.
- */
-u32 srnic_mpt_next_used(struct srnic_mpt *mpt, u32 slot)
-{
-	/* a hint: lookup() sees for itself which chunks are there */
-	u32 end = READ_ONCE(mpt->open) << mpt->chunk_order;
-
-	for (; slot < end; slot++) {
-		const struct srnic_mpt_entry *e = lookup(mpt, slot);
-
-		if (e && READ_ONCE(e->state) != SRNIC_MPT_FREE)
-			return slot;
-		if (!(slot % CHUNK_SLOTS))
-			cond_resched();
-	}
-	return srnic_mpt_slots(mpt);
-}
-
-/* CPUs that use the entry; those that are looking at it for people as well. */
-static u32 count_users(struct srnic_mpt *mpt, const struct srnic_mpt_entry *e)
-{
-	u32 n = 0;
-	int cpu;
-
-	for_each_possible_cpu(cpu)
-		n += READ_ONCE(*per_cpu_ptr(mpt->guard, cpu)) == e;
-	return n;
-}
-
-/**
- * srnic_mpt_view() - tell of an entry
- * @mpt: table
- * @slot: its number
- * @to: filled
- *
- * Taken as by a packet: what is told of a VALID entry is one grant of one life.
- * Of another it may be a mixture of this one and the next.
- *
- * Context: process.
- * Return: false when the slot is free or was never used.
- */
-bool srnic_mpt_view(struct srnic_mpt *mpt, u32 slot, struct srnic_mpt_view *to)
-{
-	const struct srnic_mpt_entry *e = lookup(mpt, slot);
-	const struct srnic_mpt_entry **guard;
-	const struct srnic_mtt *mtt;
-
-	if (!e)
-		return false;
-	to->users = count_users(mpt, e);
-	local_bh_disable();
-	guard = this_cpu_ptr(mpt->guard);
-	WRITE_ONCE(*guard, e);
-	/* the guard before the state: pairs with the barrier in kill */
-	smp_mb();
-	/* the state before the fields: pairs with publish */
-	to->state = smp_load_acquire(&e->state);
-	to->kind = READ_ONCE(e->kind);
-	to->key = READ_ONCE(e->key);
-	to->access = READ_ONCE(e->access);
-	to->pdn = READ_ONCE(e->pdn);
-	to->qpn = READ_ONCE(e->qpn);
-	to->gen = READ_ONCE(e->gen);
-	to->iova = READ_ONCE(e->iova);
-	to->length = READ_ONCE(e->length);
-	to->age = (u32)ktime_get_seconds() - READ_ONCE(e->born);
-	mtt = READ_ONCE(e->mtt);
-	to->runs = to->state == SRNIC_MPT_VALID && mtt ? mtt->nruns : 0;
-	/* all of the above before: pairs with the acquire in kill */
-	smp_store_release(guard, NULL);
-	local_bh_enable();
-	return to->state != SRNIC_MPT_FREE;
 }

@@ -11,6 +11,7 @@
 struct srnic_key_codec;
 struct srnic_mpt;
 struct srnic_mtt;
+struct srnic_stats;
 
 /* Why a key was refused. Counters, tracepoints and the vendor error of a
  * completion follow this order: append only.
@@ -153,6 +154,9 @@ enum srnic_key_reason srnic_mpt_check(const struct srnic_mpt_entry *e,
 struct srnic_mpt *srnic_mpt_create(unsigned int order);
 struct srnic_mpt *srnic_mpt_create_with(unsigned int order,
 					struct srnic_key_codec *codec);
+/* Before it is used. 0, -EINVAL, -ENOMEM */
+int srnic_mpt_use_cache(struct srnic_mpt *mpt, unsigned int lines,
+			struct srnic_stats __percpu *stats);
 void srnic_mpt_destroy(struct srnic_mpt *mpt);
 u32 srnic_mpt_slots(const struct srnic_mpt *mpt);
 u32 srnic_mpt_live(struct srnic_mpt *mpt);

@@ -46,6 +46,10 @@ enum srnic_stat {
 	SRNIC_STAT_KEY_STATE,
 	SRNIC_STAT_KEY_REVOKED,
 	SRNIC_STAT_KEY_QP,
+	/* of the key cache: found, not found, found and dead */
+	SRNIC_STAT_CACHE_HITS,
+	SRNIC_STAT_CACHE_MISSES,
+	SRNIC_STAT_CACHE_INVALIDATIONS,
 	SRNIC_STATS,
 };
 

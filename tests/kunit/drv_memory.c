@@ -2,8 +2,11 @@
 /* The whole memory layer but peer.c, for which the test stands in. */
 #include "no_trace.h"
 #include "../../drivers/srnic/key.c"
+#include "../../drivers/srnic/key_cache.c"
 #include "../../drivers/srnic/mpt_check.c"
 #include "../../drivers/srnic/mpt.c"
+#include "../../drivers/srnic/mpt_state.c"
+#include "../../drivers/srnic/mpt_reader.c"
 #include "../../drivers/srnic/mtt.c"
 #include "../../drivers/srnic/access.c"
 #include "../../drivers/srnic/dmabuf.c"

@@ -49,7 +49,8 @@ send_rnr_err rcvd_seq_err ack_deferred retry_exceeded_err
 retry_rnr_exceeded_err completer_retry_err send_err link_downed rdma_sends
 rdma_recvs icrc_err malformed_pkts unknown_qp bad_pkey bad_qkey bad_source
 no_recv_wqe implied_nak timeouts local_drops key_unknown key_stale key_pd
-key_access key_bounds key_state key_revoked key_qp"
+key_access key_bounds key_state key_revoked key_qp cache_hits cache_misses
+cache_invalidations"
 stat=$(rdma statistic show link srnic0/1)
 missing=
 for i in $names; do

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What may happen to a key in its life: it begins to work, is given another grant,
+ * and ends. States, barrier and locks are explained in mpt.c.
+ */
+#include "mpt.h"
+
+#include <linux/bug.h>
+#include <linux/delay.h>
+#include <linux/lockdep.h>
+#include <linux/preempt.h>
+#include <linux/processor.h>
+
+#include "key.h"
+#include "mpt_table.h"
+
+/**
+ * srnic_mpt_publish() - from now on the key works
+ * @e: entry from srnic_mpt_alloc(), filled in
+ *
+ * Unless it has been killed in the meantime (a donor's revoke): then it stays
+ * dead.
+ *
+ * Return: whether it works.
+ */
+bool srnic_mpt_publish(struct srnic_mpt_entry *e)
+{
+	u8 old = SRNIC_MPT_RESERVED;
+
+	/* full barrier: the fields before the state; see look() */
+	if (try_cmpxchg(&e->state, &old, SRNIC_MPT_VALID))
+		return true;
+	WARN_ON_ONCE(old != SRNIC_MPT_INVALID && old != SRNIC_MPT_REVOKED);
+	return false;
+}
+
+static void relax(void)
+{
+	if (IS_ENABLED(CONFIG_PREEMPT_RT) && preemptible())
+		usleep_range(10, 50);
+	else
+		cpu_relax();
+}
+
+/* The state, when nobody is changing the entry. */
+static u8 settled_state(const struct srnic_mpt_entry *e)
+{
+	u8 state;
+
+	/* acquire: what the change wrote */
+	while ((state = smp_load_acquire(&e->state)) == SRNIC_MPT_CHANGING)
+		relax();
+	return state;
+}
+
+/* VALID, INVALID or RESERVED -> state; REVOKED stays. Was it VALID? */
+static bool leave_valid(struct srnic_mpt_entry *e, enum srnic_mpt_state state)
+{
+	u8 old;
+
+	do {
+		old = settled_state(e);
+		if (WARN_ON_ONCE(old == SRNIC_MPT_FREE) ||
+		    old == SRNIC_MPT_REVOKED)
+			return false;
+	} while (!try_cmpxchg(&e->state, &old, (u8)state));
+	return old == SRNIC_MPT_VALID;
+}
+
+/* Until no reader uses the entry; its state keeps others from beginning to. */
+static void wait_for_readers(struct srnic_mpt *mpt,
+			     const struct srnic_mpt_entry *e)
+{
+	int cpu;
+
+	/* the state before the guards: pairs with the barrier in enter */
+	smp_mb();
+	for_each_possible_cpu(cpu) {
+		/* acquire: the reader's accesses before what the caller does */
+		while (smp_load_acquire(per_cpu_ptr(mpt->guard, cpu)) == e)
+			relax();
+	}
+}
+
+/**
+ * srnic_mpt_kill() - the key stops working
+ * @mpt: table
+ * @e: entry, not free
+ * @state: SRNIC_MPT_INVALID or SRNIC_MPT_REVOKED: what its holders are told
+ *
+ * On return no reader uses the entry, so what its MTT names may be given back,
+ * and none will. Any number of callers at the same time; each gets the promise.
+ *
+ * Context: process or softirq, not between srnic_mpt_enter() and
+ * srnic_mpt_leave(). Spins for one packet's copy at the most.
+ * Return: true for the one call that ended the key's life.
+ */
+bool srnic_mpt_kill(struct srnic_mpt *mpt, struct srnic_mpt_entry *e,
+		    enum srnic_mpt_state state)
+{
+	bool lived = leave_valid(e, state);
+
+	wait_for_readers(mpt, e);
+	return lived;
+}
+
+/* VALID or INVALID -> CHANGING, which the caller ends. Which was it? */
+static u8 begin_change(struct srnic_mpt *mpt, struct srnic_mpt_entry *e)
+{
+	u8 old;
+
+	lockdep_assert_in_softirq();
+	do {
+		old = settled_state(e);
+		if (old != SRNIC_MPT_VALID && old != SRNIC_MPT_INVALID)
+			return old;
+	} while (!try_cmpxchg(&e->state, &old, (u8)SRNIC_MPT_CHANGING));
+	return old;
+}
+
+static void end_change(struct srnic_mpt_entry *e, enum srnic_mpt_state state)
+{
+	/* the fields before the state: pairs with the acquires of readers */
+	smp_store_release(&e->state, (u8)state);
+}
+
+/**
+ * srnic_mpt_granted() - what an entry allows
+ * @e: entry that its owner keeps anybody from changing
+ *
+ * Return: a copy.
+ */
+struct srnic_mpt_grant srnic_mpt_granted(const struct srnic_mpt_entry *e)
+{
+	return (struct srnic_mpt_grant) {
+		.key = e->key,
+		.access = e->access,
+		.pdn = e->pdn,
+		.qpn = e->qpn,
+		.iova = e->iova,
+		.length = e->length,
+		.mtt = e->mtt,
+		.mtt_off = e->mtt_off,
+	};
+}
+
+static void set_grant(struct srnic_mpt_entry *e,
+		      const struct srnic_mpt_grant *to)
+{
+	WRITE_ONCE(e->key, to->key);
+	e->access = to->access;
+	e->pdn = to->pdn;
+	e->qpn = to->qpn;
+	e->iova = to->iova;
+	e->length = to->length;
+	e->mtt = to->mtt;
+	e->mtt_off = to->mtt_off;
+}
+
+/**
+ * srnic_mpt_change() - from now on the key allows something else
+ * @mpt: table
+ * @e: entry
+ * @fresh: only if it is invalid now
+ * @to: what it allows then; a key of the same slot
+ *
+ * Each packet sees the old grant or the new one as a whole, and none is refused
+ * because of the change: one that comes while it goes on waits. On return no
+ * reader uses the old one, so what its MTT names may be given back.
+ *
+ * Context: bottom halves disabled, not between srnic_mpt_enter() and
+ * srnic_mpt_leave() of the same entry. Spins for one packet's copy at the most.
+ * Return: SRNIC_KEY_OK; SRNIC_KEY_STATE: it is valid, and @fresh was asked for;
+ * SRNIC_KEY_REVOKED; SRNIC_KEY_STALE: it has no life, or not yet. Nothing has
+ * changed then.
+ */
+enum srnic_key_reason srnic_mpt_change(struct srnic_mpt *mpt,
+				       struct srnic_mpt_entry *e, bool fresh,
+				       const struct srnic_mpt_grant *to)
+{
+	u8 old = begin_change(mpt, e);
+
+	if (old != SRNIC_MPT_VALID && old != SRNIC_MPT_INVALID)
+		return srnic_mpt_state_reason(old);
+	if (fresh && old == SRNIC_MPT_VALID) {
+		end_change(e, old);
+		return SRNIC_KEY_STATE;
+	}
+	wait_for_readers(mpt, e);
+	set_grant(e, to);
+	end_change(e, SRNIC_MPT_VALID);
+	return SRNIC_KEY_OK;
+}
+
+/* May @rq's owner invalidate it? The caller keeps it from changing. */
+static enum srnic_key_reason may_invalidate(const struct srnic_mpt_entry *e,
+					    const struct srnic_mpt_req *rq)
+{
+	struct srnic_mpt_entry copy = *e;
+	enum srnic_key_reason why;
+
+	copy.state = SRNIC_MPT_VALID;
+	why = srnic_mpt_check(&copy, rq);
+	if (why == SRNIC_KEY_OK && copy.kind != SRNIC_MPT_FRMR &&
+	    copy.kind != SRNIC_MPT_MW2)
+		return SRNIC_KEY_ACCESS;
+	return why;
+}
+
+/**
+ * srnic_mpt_invalidate() - a key stops working until it is granted anew
+ * @mpt: table
+ * @rq: the key, and who wants it (PD and QP); access and length 0
+ *
+ * Fast-register regions and windows of type 2 that are valid can be invalidated,
+ * by whoever could use them (IBTA 10.6.7.2.5). The barrier of srnic_mpt_kill().
+ *
+ * Context: bottom halves disabled, not between srnic_mpt_enter() and
+ * srnic_mpt_leave().
+ * Return: SRNIC_KEY_OK or why not; SRNIC_KEY_ACCESS: a key of another kind.
+ */
+enum srnic_key_reason srnic_mpt_invalidate(struct srnic_mpt *mpt,
+					   const struct srnic_mpt_req *rq)
+{
+	struct srnic_mpt_entry *e;
+	enum srnic_key_reason why;
+	u8 old;
+
+	e = srnic_mpt_at(mpt, srnic_mpt_slot_of(mpt, rq->key));
+	if (!e || !READ_ONCE(e->key))
+		return SRNIC_KEY_UNKNOWN;
+	if (READ_ONCE(e->key) != rq->key)
+		return SRNIC_KEY_STALE;
+	old = begin_change(mpt, e);
+	if (old != SRNIC_MPT_VALID && old != SRNIC_MPT_INVALID)
+		return srnic_mpt_state_reason(old);
+	why = may_invalidate(e, rq);
+	if (why == SRNIC_KEY_OK)
+		why = srnic_mpt_state_reason(old);
+	if (why != SRNIC_KEY_OK) {
+		end_change(e, old);
+		return why;
+	}
+	wait_for_readers(mpt, e);
+	end_change(e, SRNIC_MPT_INVALID);
+	return SRNIC_KEY_OK;
+}
+
+/**
+ * srnic_mpt_slot_of() - which slot a key names
+ * @mpt: table
+ * @key: any number
+ *
+ * Return: the slot.
+ */
+u32 srnic_mpt_slot_of(const struct srnic_mpt *mpt, u32 key)
+{
+	return srnic_key_slot(mpt->codec, key);
+}
