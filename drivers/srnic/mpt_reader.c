@@ -107,9 +107,10 @@ again:
 	/* from here on a change waits, and VALID may become CHANGING */
 	if (why == SRNIC_KEY_OK)
 		why = srnic_mpt_check(entry, rq);
-	/* what the check read before: pairs with the acquire in kill */
-	if (why != SRNIC_KEY_OK)
+	if (why != SRNIC_KEY_OK) {
+		/* what the check read before: pairs with wait_for_readers() */
 		smp_store_release(guard, NULL);
+	}
 	return why;
 }
 

@@ -39,7 +39,7 @@ static const char * const end_name[] = {
 	[WINDOW_INV] = "LOCAL_INV", [QP_INV] = "invalidate",
 };
 
-enum op { WRITE_OP, READ_OP, ATOMIC_OP, OPS };
+enum message { WRITE_OP, READ_OP, ATOMIC_OP, OPS };
 enum peer { GOES_ON, FALLS_SILENT, REPLAYS, PEERS };
 
 /**
@@ -81,7 +81,7 @@ static void bind(struct victim *v, u64 length)
 	KUNIT_ASSERT_EQ(v->t->test, why, SRNIC_KEY_OK);
 }
 
-static void new_victim(struct tp_pair *t, struct victim *v, enum end end)
+static void new_victim(struct tp_pair *t, struct victim *v, enum end how)
 {
 	struct tp_end *b = &t->b;
 
@@ -91,11 +91,11 @@ static void new_victim(struct tp_pair *t, struct victim *v, enum end end)
 				  PAGE_SIZE, IOVA, TP_ALL | IB_ACCESS_MW_BIND);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(t->test, v->mr);
 	v->key = v->mr->ibmr.rkey;
-	v->has_mw = end >= UNBIND;
+	v->has_mw = how >= UNBIND;
 	if (!v->has_mw)
 		return;
 	KUNIT_ASSERT_EQ(t->test, srnic_mw_alloc(&b->tp.mws, &v->mw, TP_PDN,
-						end >= WINDOW_INV ? IB_MW_TYPE_2 :
+						how >= WINDOW_INV ? IB_MW_TYPE_2 :
 								    IB_MW_TYPE_1),
 			0);
 	v->key = v->mw.ibmw.rkey;
@@ -127,11 +127,11 @@ static void invalidate(struct victim *v)
 	KUNIT_ASSERT_EQ(v->t->test, why, SRNIC_KEY_OK);
 }
 
-static void do_end(struct victim *v, enum end end)
+static void do_end(struct victim *v, enum end how)
 {
 	struct tp_wr inv = { .op = IB_WR_LOCAL_INV, .imm = v->key };
 
-	switch (end) {
+	switch (how) {
 	case DEREG:
 		KUNIT_ASSERT_EQ(v->t->test, srnic_mr_destroy(v->mr), 0);
 		v->mr = NULL;
@@ -180,9 +180,9 @@ static void request(struct victim *v, u8 opcode, u32 n, u32 len)
 }
 
 /* The message as far as it comes before the end of the key. */
-static void begin(struct victim *v, enum op op)
+static void begin(struct victim *v, enum message msg)
 {
-	switch (op) {
+	switch (msg) {
 	case WRITE_OP:
 		request(v, IB_OPCODE_RC_RDMA_WRITE_FIRST, 0, MTU);
 		request(v, IB_OPCODE_RC_RDMA_WRITE_MIDDLE, 1, MTU);
@@ -198,9 +198,9 @@ static void begin(struct victim *v, enum op op)
 	tp_drop_all(&v->t->b);
 }
 
-static void go_on(struct victim *v, enum op op)
+static void go_on(struct victim *v, enum message msg)
 {
-	switch (op) {
+	switch (msg) {
 	case WRITE_OP:
 		request(v, IB_OPCODE_RC_RDMA_WRITE_MIDDLE, 2, MTU);
 		request(v, IB_OPCODE_RC_RDMA_WRITE_LAST, 3, MTU);
@@ -213,12 +213,12 @@ static void go_on(struct victim *v, enum op op)
 	}
 }
 
-static void replay(struct victim *v, enum op op)
+static void replay(struct victim *v, enum message msg)
 {
 	int i;
 
 	for (i = 0; i < 3; i++) {
-		switch (op) {
+		switch (msg) {
 		case WRITE_OP:
 			request(v, IB_OPCODE_RC_RDMA_WRITE_FIRST, 0, MTU);
 			request(v, IB_OPCODE_RC_RDMA_WRITE_MIDDLE, 1, MTU);
@@ -233,7 +233,7 @@ static void replay(struct victim *v, enum op op)
 }
 
 /* Nothing with data in it; a refusal, if something was asked for. */
-static void expect_refused(struct victim *v, enum op op, enum peer peer,
+static void expect_refused(struct victim *v, enum message msg, enum peer peer,
 			   const char *what)
 {
 	struct tp_packet *p;
@@ -245,36 +245,36 @@ static void expect_refused(struct victim *v, enum op op, enum peer peer,
 		nak |= p->pkt.syndrome == (SRNIC_AETH_NAK | SRNIC_NAK_REM_ACCESS);
 	}
 	/* a repeated WRITE has been done, and is only acknowledged */
-	if (peer == GOES_ON || op == READ_OP ||
-	    (peer == REPLAYS && op == ATOMIC_OP))
+	if (peer == GOES_ON || msg == READ_OP ||
+	    (peer == REPLAYS && msg == ATOMIC_OP))
 		KUNIT_EXPECT_TRUE_MSG(v->t->test, nak, "%s", what);
 }
 
-static void try_one(struct tp_pair *t, struct victim *v, enum end end,
-		    enum op op, enum peer peer)
+static void try_one(struct tp_pair *t, struct victim *v, enum end how,
+		    enum message msg, enum peer peer)
 {
 	struct kunit *test = t->test;
 	u8 *buf = kunit_kmalloc(test, PAGE_SIZE, GFP_KERNEL);
 	char what[64];
 
 	KUNIT_ASSERT_NOT_NULL(test, buf);
-	snprintf(what, sizeof(what), "%s, op %d, peer %d", end_name[end], op,
+	snprintf(what, sizeof(what), "%s, message %d, peer %d", end_name[how], msg,
 		 peer);
 	tp_connect(t, NULL);
-	new_victim(t, v, end);
+	new_victim(t, v, how);
 	memset(t->a.mem, 0x11, MTU);
-	begin(v, op);
-	do_end(v, end);
+	begin(v, msg);
+	do_end(v, how);
 	memset(buf, FILL, PAGE_SIZE);
 	KUNIT_ASSERT_EQ(test, copy_to_user((void __user *)v->user, buf,
 					   PAGE_SIZE), 0);
 	if (peer == GOES_ON)
-		go_on(v, op);
+		go_on(v, msg);
 	else if (peer == REPLAYS)
-		replay(v, op);
+		replay(v, msg);
 	tp_unblock(t);
 	tp_advance(2ull * NSEC_PER_SEC);
-	expect_refused(v, op, peer, what);
+	expect_refused(v, msg, peer, what);
 	KUNIT_ASSERT_EQ(test, copy_from_user(buf, (void __user *)v->user,
 					     PAGE_SIZE), 0);
 	KUNIT_EXPECT_TRUE_MSG(test, !memchr_inv(buf, FILL, PAGE_SIZE), "%s", what);
@@ -286,8 +286,8 @@ static void barrier_of_each_end(struct kunit *test)
 {
 	struct victim *v = kunit_kzalloc(test, sizeof(*v), GFP_KERNEL);
 	struct tp_pair *t = test->priv;
-	enum end end;
-	enum op op;
+	enum end how;
+	enum message msg;
 	enum peer peer;
 
 	KUNIT_ASSERT_NOT_NULL(test, v);
@@ -295,10 +295,10 @@ static void barrier_of_each_end(struct kunit *test)
 				PROT_READ | PROT_WRITE,
 				MAP_ANONYMOUS | MAP_PRIVATE, 0);
 	KUNIT_ASSERT_FALSE(test, v->user == 0 || v->user >= TASK_SIZE);
-	for (end = 0; end < ENDS; end++)
-		for (op = 0; op < OPS; op++)
+	for (how = 0; how < ENDS; how++)
+		for (msg = 0; msg < OPS; msg++)
 			for (peer = 0; peer < PEERS; peer++)
-				try_one(t, v, end, op, peer);
+				try_one(t, v, how, msg, peer);
 }
 
 /* What the steps above would show if a key weren't ended: the test can fail. */
