@@ -1,0 +1,88 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Usage: [ROUNDS=5] tests/perf/keys.t
+#
+# Keys: registering and deregistering, srnic against rdma_rxe by turns in one boot;
+# with ten live keys and with a million; memory for each; and, in a boot of its own
+# where the clock counts instructions, lookups with the key cache and without. Runs
+# on the host, where it starts itself in VMs.
+if [ -z "${HOST:-}" ]; then
+	cd "$(dirname "$0")/../.." || exit
+	scripts/vm run --tap --quiet --hosts 1 --memory 4096 --timeout 1800 \
+		--env "ROUNDS=${ROUNDS:-5}" --env PART=registrations tests/perf/keys.t || exit
+	exec scripts/vm run --tap --quiet --hosts 1 --memory 1024 --icount --timeout 900 \
+		--env PART=lookups tests/perf/keys.t
+fi
+. /srnic/tests/vm/lib/lib.sh
+. /srnic/tests/perf/table.sh
+
+lookups()
+{
+	local n lines
+
+	diag "Instructions for a lookup, enter and leave"
+	diag "| live keys | key cache | 8 of them, again and again | all, in no order |"
+	diag "| --- | --- | --- | --- |"
+	for n in 10 1000 1000000; do
+		for lines in 0 256 4096; do
+			dmesg -C
+			ok "$n keys, cache $lines: measured" \
+				modprobe srnic_key_bench keys=$n cache=$lines
+			rmmod srnic_key_bench
+			dmesg | awk '/srnic_key_bench: keys/ {
+				for (i = 1; i < NF; i++) v[$i] = $(i + 1)
+				printf "| %d | %d | %.0f | %.0f |\n", v["keys"], v["cache"],
+					v["few"] / 100, v["all"] / 100
+			}' | while read -r line; do diag "$line"; done
+		done
+	done
+	done_testing
+}
+
+# pairs TYPE SIZE COUNT: a second
+pairs()
+{
+	reg_bench "${1}0" "$2" "$3" | awk '/^pairs/ { printf "%.0f\n", $2 / $4 }'
+}
+
+registrations()
+{
+	local type size count round line
+
+	for ((round = 1; round <= ROUNDS; round++)); do
+		for type in srnic rxe; do
+			rdma_up $type || bail "no ${type}0"
+			pairs $type 4096 3000 >>/tmp/result.$type.4096
+			pairs $type 67108864 10 >>/tmp/result.$type.67108864
+			rdma link del ${type}0
+			rmmod "${type/#rxe/rdma_rxe}"
+		done
+	done
+	diag "Median of $ROUNDS by turns: register and deregister, a second"
+	diag "| bytes | srnic | rxe | srnic is better by (rounds) |"
+	diag "| --- | --- | --- | --- |"
+	for size in 4096 67108864; do
+		diag "| $size | $(median </tmp/result.srnic.$size) | $(median </tmp/result.rxe.$size) |" \
+			"$(ratios /tmp/result.srnic.$size /tmp/result.rxe.$size high) |"
+		pass "$size bytes: measured"
+	done
+	diag "Kernel memory for each region"
+	for type in srnic rxe; do
+		rdma_up $type || bail "no ${type}0"
+		# the core's and the allocator's own growth isn't the second one's
+		reg_bench ${type}0 4096 1 20000 >/dev/null
+		diag "$type: 4 KiB: $(reg_bench ${type}0 4096 1 20000 | grep live)"
+		diag "$type: 1 GiB: $(reg_bench ${type}0 1073741824 1 1 2>&1 | head -n 1)"
+		rdma link del ${type}0
+		rmmod "${type/#rxe/rdma_rxe}"
+	done
+	rdma_up srnic || bail "no srnic0"
+	for count in 10 1000 1000000; do
+		line=$(reg_bench srnic0 4096 3000 $count) || bail "$count live keys: $line"
+		diag "$count live: $(tr '\n' ';' <<<"$line")"
+		pass "$count live keys: measured"
+	done
+	done_testing
+}
+
+"$PART"

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * How fast memory is registered, and what a registration costs in memory
+ * (tests/perf/keys.t).
+ *
+ *   reg_bench DEV SIZE COUNT [LIVE]
+ *
+ * LIVE regions of SIZE bytes (default 0) are registered and stay; then one more is
+ * registered and deregistered COUNT times. Prints
+ *
+ *   live N seconds S bytes B      how long that took, kernel memory for each
+ *   pairs N seconds S             the rest
+ */
+#include <infiniband/verbs.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "open_named.h"
+
+#define ACCESS	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | \
+		 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
+#define PAGE	4096UL
+#define SPREAD	1024UL	/* pages that small live regions share */
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec + t.tv_nsec / 1e9;
+}
+
+/* Bytes that the kernel could give to programs. */
+static long long available(void)
+{
+	char line[256];
+	long long kib = 0;
+	FILE *f = fopen("/proc/meminfo", "r");
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "MemFree: %lld kB", &kib) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return kib * 1024;
+}
+
+static struct ibv_mr *reg(struct ibv_pd *pd, uint8_t *at, size_t size)
+{
+	struct ibv_mr *mr = ibv_reg_mr(pd, at, size, ACCESS);
+
+	if (!mr) {
+		perror("ibv_reg_mr");
+		exit(1);
+	}
+	return mr;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned long size, count, live, i;
+	struct ibv_context *ctx;
+	struct ibv_mr **mr;
+	struct ibv_pd *pd;
+	long long before;
+	uint8_t *area;
+	double start;
+
+	if (argc < 4) {
+		fprintf(stderr, "usage: reg_bench DEV SIZE COUNT [LIVE]\n");
+		return 2;
+	}
+	size = strtoul(argv[2], NULL, 0);
+	count = strtoul(argv[3], NULL, 0);
+	live = argc > 4 ? strtoul(argv[4], NULL, 0) : 0;
+	ctx = open_named(argv[1]);
+	pd = ctx ? ibv_alloc_pd(ctx) : NULL;
+	area = mmap(NULL, size + SPREAD * PAGE, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	mr = calloc(live + 1, sizeof(*mr));
+	if (!pd || area == MAP_FAILED || !mr) {
+		perror("reg_bench");
+		return 1;
+	}
+	memset(mr, 0, (live + 1) * sizeof(*mr));
+
+	before = available();
+	start = now();
+	for (i = 0; i < live; i++)
+		mr[i] = reg(pd, area + i % SPREAD * PAGE, size);
+	if (live)
+		printf("live %lu seconds %.3f bytes %lld\n", live, now() - start,
+		       (before - available()) / (long long)live);
+	start = now();
+	for (i = 0; i < count; i++)
+		ibv_dereg_mr(reg(pd, area, size));
+	printf("pairs %lu seconds %.3f\n", count, now() - start);
+	start = now();
+	for (i = 0; i < live; i++)
+		ibv_dereg_mr(mr[i]);
+	if (live)
+		printf("dead %lu seconds %.3f\n", live, now() - start);
+	ibv_dealloc_pd(pd);
+	ibv_close_device(ctx);
+	return 0;
+}
