@@ -6,6 +6,7 @@
 #include "srnic.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -114,8 +115,16 @@ int srnic_doorbell(struct ibv_context *context,
 		.wqe_size = sizeof(struct ib_uverbs_send_wr),
 	};
 
-	if (write(context->cmd_fd, &cmd, sizeof(cmd)) != sizeof(cmd))
-		return errno;
+	/*
+	 * What is in the ring can't be taken back: others may make the driver
+	 * look at it. So a lack of memory in the kernel isn't the program's
+	 * concern, which would post its work a second time.
+	 */
+	while (write(context->cmd_fd, &cmd, sizeof(cmd)) != sizeof(cmd)) {
+		if (errno != ENOMEM)
+			return errno;
+		sched_yield();
+	}
 	return 0;
 }
 
