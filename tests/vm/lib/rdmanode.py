@@ -292,17 +292,20 @@ class Node:
         self.mws.pop(name).close()
         return time.monotonic() - start
 
-    def bind(self, qp, mw, mr, addr, length, access):
-        """Post a bind and wait for it: (completion, key)."""
+    def post_bind(self, qp, mw, mr, addr, length, access):
+        """Post a bind: the key that it will have."""
         info = MWBindInfo(self.mrs[mr], addr, length, access)
         if self.mws[mw].type == e.IBV_MW_TYPE_1:
             self.qps[qp][0].bind_mw(self.mws[mw], MWBind(info, e.IBV_SEND_SIGNALED))
-            key = self.mws[mw].rkey
-        else:
-            wr = SendWR(opcode=e.IBV_WR_BIND_MW)
-            wr.set_bind_wr(self.mws[mw], info)
-            self.qps[qp][0].post_send(wr)
-            key = wr.rkey
+            return self.mws[mw].rkey
+        wr = SendWR(opcode=e.IBV_WR_BIND_MW)
+        wr.set_bind_wr(self.mws[mw], info)
+        self.qps[qp][0].post_send(wr)
+        return wr.rkey
+
+    def bind(self, qp, mw, mr, addr, length, access):
+        """Post a bind and wait for it: (completion, key)."""
+        key = self.post_bind(qp, mw, mr, addr, length, access)
         return self.sent(qp), key
 
     def invalidate(self, qp, rkey):
