@@ -94,13 +94,14 @@ static void put_kernel(u64 addr, u64 len, struct srnic_cursor *src)
  * srnic_access_put() - bytes into a region
  * @mpt: table
  * @rq: the key and where; @rq->access says which right is needed
- * @src: @rq->len bytes, moved on by as many on success
+ * @n: bytes to write, not more than @rq->len: the rest is only checked
+ * @src: @n bytes, moved on by as many on success
  *
  * Context: bottom halves disabled.
  * Return: SRNIC_KEY_OK, or why nothing was written.
  */
 enum srnic_key_reason srnic_access_put(struct srnic_mpt *mpt,
-				       const struct srnic_mpt_req *rq,
+				       const struct srnic_mpt_req *rq, u64 n,
 				       struct srnic_cursor *src)
 {
 	const struct srnic_mpt_entry *e;
@@ -109,9 +110,9 @@ enum srnic_key_reason srnic_access_put(struct srnic_mpt *mpt,
 	if (why != SRNIC_KEY_OK)
 		return why;
 	if (e->kind == SRNIC_MPT_DMA)
-		put_kernel(rq->addr, rq->len, src);
-	else if (rq->len)
-		srnic_mtt_put(e->mtt, mtt_offset(e, rq), rq->len, src);
+		put_kernel(rq->addr, n, src);
+	else if (n)
+		srnic_mtt_put(e->mtt, mtt_offset(e, rq), n, src);
 	srnic_mpt_leave(mpt);
 	return SRNIC_KEY_OK;
 }

@@ -17,9 +17,9 @@ enum srnic_atomic_op {
 	SRNIC_ATOMIC_FETCH_ADD,
 };
 
-/* rq->len bytes from *src into the region. */
+/* The first n of rq->len bytes from *src into the region. */
 enum srnic_key_reason srnic_access_put(struct srnic_mpt *mpt,
-				       const struct srnic_mpt_req *rq,
+				       const struct srnic_mpt_req *rq, u64 n,
 				       struct srnic_cursor *src);
 /* rq->len bytes from the region to dst. */
 enum srnic_key_reason srnic_access_get(struct srnic_mpt *mpt,

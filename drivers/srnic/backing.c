@@ -48,8 +48,9 @@ static void backing_revoke(void *ctx)
 	spin_lock_bh(&b->lock);
 	b->revoked = true;
 	list_for_each_entry(u, &b->users, node)
-		if (srnic_mpt_kill(b->mpt, u->e, SRNIC_MPT_REVOKED))
+		if (srnic_mpt_kill_no_wait(u->e, SRNIC_MPT_REVOKED))
 			trace_key_dead(b->ibdev->name, u->e->key, true);
+	srnic_mpt_wait_for_dead(b->mpt);
 	spin_unlock_bh(&b->lock);
 }
 
@@ -275,9 +276,12 @@ static bool has_windows(const struct srnic_backing *b)
 /* Nobody finds it any more; who has found it goes. */
 static void wait_for_guests(struct srnic_backing *b)
 {
+	/* as they have, so that none is on this CPU, whoever is preempted */
+	local_bh_disable();
 	/* acquire: what guests did before what the caller does */
 	while (atomic_read_acquire(&b->guests))
 		cpu_relax();
+	local_bh_enable();
 }
 
 static int change_locked(struct srnic_backing *b, struct srnic_backing *to,
@@ -433,31 +437,31 @@ static enum srnic_key_reason locate(struct srnic_backing *b,
  * @u: the window's key, in no backing
  * @fresh: only if it is invalid now
  * @grant: what it allows then; the translation is filled in here
+ * @why: SRNIC_KEY_OK, or why not, and nothing has changed
  *
  * Context: bottom halves disabled.
- * Return: SRNIC_KEY_OK or why not, and nothing has changed.
+ * Return: false: the region has left this backing, and @why says nothing.
  */
-enum srnic_key_reason srnic_backing_bind(struct srnic_backing *b,
-					 const struct srnic_mpt_req *region,
-					 struct srnic_backing_user *u,
-					 bool fresh,
-					 struct srnic_mpt_grant *grant)
+bool srnic_backing_bind(struct srnic_backing *b,
+			const struct srnic_mpt_req *region,
+			struct srnic_backing_user *u, bool fresh,
+			struct srnic_mpt_grant *grant,
+			enum srnic_key_reason *why)
 {
-	enum srnic_key_reason why;
+	bool closed;
 
 	spin_lock(&b->lock);
-	if (b->revoked)
-		why = SRNIC_KEY_REVOKED;
-	else if (b->closed)
-		why = SRNIC_KEY_STALE;
-	else
-		why = locate(b, region, grant);
-	if (why == SRNIC_KEY_OK)
-		why = srnic_mpt_change(b->mpt, u->e, fresh, grant);
-	if (why == SRNIC_KEY_OK)
+	closed = b->closed;
+	if (closed)
+		goto unlock;
+	*why = b->revoked ? SRNIC_KEY_REVOKED : locate(b, region, grant);
+	if (*why == SRNIC_KEY_OK)
+		*why = srnic_mpt_change(b->mpt, u->e, fresh, grant);
+	if (*why == SRNIC_KEY_OK)
 		list_add_tail(&u->node, &b->users);
+unlock:
 	spin_unlock(&b->lock);
-	return why;
+	return !closed;
 }
 
 /**

@@ -3,11 +3,13 @@
  * Memory behind a dma-buf. The device has no DMA (virtual DMA), so the exporter
  * is asked for what the CPU can use: one kernel address for all of it (vmap).
  *
- * An exporter that can move its memory (pin and move_notify) keeps it in place as
- * long as it is mapped. Some take it away all the same, because a device has gone
- * or a process has lost its right to it: they tell those who are attached. So we
- * attach to such exporters, though we never map a DMA address. Others can't take
- * anything back, and need no attachment.
+ * Such an address alone keeps nothing in place: memory that its exporter can move
+ * has to be pinned, which needs an attachment, and with other exporters it is the
+ * attachment that pins. So we are attached, though no DMA address is ever asked for.
+ *
+ * Some exporters take their memory away all the same, because a device has gone or
+ * a process has lost its right to it: they say so by move_notify. What they say
+ * before we have an address is about places that we don't know.
  */
 #include "dmabuf.h"
 
@@ -29,7 +31,8 @@ MODULE_IMPORT_NS(DMA_BUF);
 /**
  * struct srnic_dmabuf - a mapped dma-buf
  * @buf: the exporter's
- * @attach: where it may take its memory back; or NULL
+ * @attach: what keeps the memory in place, and where it may be taken back
+ * @mapped: @map is there; under the buffer's lock
  * @map: the CPU's addresses of all of it
  * @offset: where our part begins
  * @revoke: whom to tell when the memory is taken back
@@ -38,6 +41,7 @@ MODULE_IMPORT_NS(DMA_BUF);
 struct srnic_dmabuf {
 	struct dma_buf *buf;
 	struct dma_buf_attachment *attach;
+	bool mapped;
 	struct iosys_map map;
 	u64 offset;
 	void (*revoke)(void *ctx);
@@ -49,7 +53,9 @@ static void move_notify(struct dma_buf_attachment *attach)
 {
 	struct srnic_dmabuf *buf = attach->importer_priv;
 
-	buf->revoke(buf->ctx);
+	dma_resv_assert_held(attach->dmabuf->resv);
+	if (buf->mapped)
+		buf->revoke(buf->ctx);
 }
 
 static const struct dma_buf_attach_ops attach_ops = {
@@ -57,32 +63,75 @@ static const struct dma_buf_attach_ops attach_ops = {
 	.move_notify = move_notify,
 };
 
-static int map_buffer(struct srnic_dmabuf *buf, struct device *dev)
+static int attach(struct srnic_dmabuf *buf, struct device *dev)
 {
-	struct dma_buf_attachment *attach;
-	int err;
+	/* an exporter that doesn't pin doesn't tell either */
+	if (dma_buf_is_dynamic(buf->buf))
+		buf->attach = dma_buf_dynamic_attach(buf->buf, dev, &attach_ops,
+						     buf);
+	else
+		buf->attach = dma_buf_attach(buf->buf, dev);
+	return PTR_ERR_OR_ZERO(buf->attach);
+}
 
-	if (dma_buf_is_dynamic(buf->buf)) {
-		attach = dma_buf_dynamic_attach(buf->buf, dev, &attach_ops, buf);
-		if (IS_ERR(attach))
-			return PTR_ERR(attach);
-		buf->attach = attach;
-	}
-	err = dma_buf_begin_cpu_access(buf->buf, DMA_BIDIRECTIONAL);
-	if (err)
-		goto detach;
-	err = dma_buf_vmap_unlocked(buf->buf, &buf->map);
-	if (err)
-		goto end_access;
-	return 0;
+static void unpin(struct srnic_dmabuf *buf)
+{
+	if (dma_buf_is_dynamic(buf->buf))
+		dma_buf_unpin(buf->attach);
+}
 
-end_access:
-	dma_buf_end_cpu_access(buf->buf, DMA_BIDIRECTIONAL);
-detach:
-	if (buf->attach)
-		dma_buf_detach(buf->buf, buf->attach);
+/* In place, and then where that is. */
+static int pin_and_map(struct srnic_dmabuf *buf)
+{
+	struct dma_resv *resv = buf->buf->resv;
+	int err = 0;
+
+	dma_resv_lock(resv, NULL);
+	if (dma_buf_is_dynamic(buf->buf))
+		err = dma_buf_pin(buf->attach);
+	if (err)
+		goto unlock;
+	err = dma_buf_vmap(buf->buf, &buf->map);
+	if (err)
+		unpin(buf);
+	else
+		buf->mapped = true;
+unlock:
+	dma_resv_unlock(resv);
 	/* no vmap: the exporter has nothing that a CPU could use */
 	return err == -EINVAL ? -EOPNOTSUPP : err;
+}
+
+static void unmap_and_unpin(struct srnic_dmabuf *buf)
+{
+	struct dma_resv *resv = buf->buf->resv;
+
+	dma_resv_lock(resv, NULL);
+	buf->mapped = false;
+	dma_buf_vunmap(buf->buf, &buf->map);
+	unpin(buf);
+	dma_resv_unlock(resv);
+}
+
+static int map_buffer(struct srnic_dmabuf *buf, struct device *dev)
+{
+	int err = attach(buf, dev);
+
+	if (err)
+		return err;
+	err = pin_and_map(buf);
+	if (err)
+		goto detach;
+	err = dma_buf_begin_cpu_access(buf->buf, DMA_BIDIRECTIONAL);
+	if (err)
+		goto unmap;
+	return 0;
+
+unmap:
+	unmap_and_unpin(buf);
+detach:
+	dma_buf_detach(buf->buf, buf->attach);
+	return err;
 }
 
 /**
@@ -142,10 +191,9 @@ free:
  */
 void srnic_dmabuf_put(struct srnic_dmabuf *buf)
 {
-	dma_buf_vunmap_unlocked(buf->buf, &buf->map);
 	dma_buf_end_cpu_access(buf->buf, DMA_BIDIRECTIONAL);
-	if (buf->attach)
-		dma_buf_detach(buf->buf, buf->attach);
+	unmap_and_unpin(buf);
+	dma_buf_detach(buf->buf, buf->attach);
 	dma_buf_put(buf->buf);
 	kfree(buf);
 }

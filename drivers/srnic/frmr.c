@@ -10,7 +10,8 @@
  * There are two tables, since a consumer may write the pages of the next
  * registration, and post its request, when the invalidation of the present one
  * has been posted and is not done yet. Registering swaps them: the one that comes
- * back is that of a key that is invalid, so no reader uses it.
+ * back is that of a key that is invalid, so no reader uses it. A consumer that has
+ * named no pages since the last time registers the same ones again.
  *
  * As with all that kernel users do, addresses are kernel addresses (no DMA
  * device), and what they say of their own memory is believed.
@@ -76,6 +77,7 @@ int srnic_frmr_map(struct srnic_mr *mr, struct scatterlist *sg, int nents,
 		   unsigned int *offset)
 {
 	srnic_mtt_reset(mr->next);
+	mr->mapped = true;
 	return ib_sg_to_pages(&mr->ibmr, sg, nents, offset, set_page);
 }
 
@@ -92,6 +94,7 @@ int srnic_frmr_map(struct srnic_mr *mr, struct scatterlist *sg, int nents,
 enum srnic_key_reason srnic_frmr_register(struct srnic_mr *mr, u32 pdn, u32 key,
 					  int access)
 {
+	struct srnic_mtt *mtt = mr->mapped ? mr->next : mr->mtt;
 	struct srnic_mpt_entry *e = mr->user.e;
 	struct srnic_mpt_grant grant = {
 		.key = key,
@@ -100,7 +103,7 @@ enum srnic_key_reason srnic_frmr_register(struct srnic_mr *mr, u32 pdn, u32 key,
 		.qpn = SRNIC_MPT_ANY_QP,
 		.iova = mr->ibmr.iova,
 		.length = mr->ibmr.length,
-		.mtt = mr->next,
+		.mtt = mtt,
 		.mtt_off = mr->ibmr.iova & (mr->ibmr.page_size - 1),
 	};
 	enum srnic_key_reason why;
@@ -109,14 +112,15 @@ enum srnic_key_reason srnic_frmr_register(struct srnic_mr *mr, u32 pdn, u32 key,
 		return SRNIC_KEY_PD;
 	if (srnic_mr_check_access(access))
 		return SRNIC_KEY_ACCESS;
-	/* more bytes than pages: nothing has been mapped since the last time */
-	if (grant.length > mr->next->len ||
-	    grant.mtt_off > mr->next->len - grant.length)
+	/* more bytes than pages: not all could be named */
+	if (grant.length > mtt->len || grant.mtt_off > mtt->len - grant.length)
 		return SRNIC_KEY_BOUNDS;
 	why = srnic_mpt_change(mr->mpt, e, true, &grant);
 	if (why != SRNIC_KEY_OK)
 		return why;
-	swap(mr->mtt, mr->next);
+	if (mr->mapped)
+		swap(mr->mtt, mr->next);
+	mr->mapped = false;
 	trace_key_born(mr->ibmr.device->name, key, e->kind, pdn, grant.access,
 		       grant.iova, grant.length, mr->mtt->nruns);
 	return SRNIC_KEY_OK;

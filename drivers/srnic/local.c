@@ -12,6 +12,9 @@
 #include "frmr.h"
 #include "opcode.h"
 
+#define REMOTE_RIGHTS	(IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE | \
+			 IB_ACCESS_REMOTE_ATOMIC)
+
 static enum srnic_key_reason bind(struct srnic_qp *qp,
 				  const struct srnic_swqe *wqe)
 {
@@ -89,20 +92,21 @@ void srnic_local_execute(struct srnic_qp *qp, struct srnic_swqe *wqe)
 enum srnic_key_reason srnic_local_invalidate(struct srnic_qp *qp, u32 key,
 					     u8 opcode, u32 psn)
 {
-	const struct srnic_mpt_req rq = {
+	struct srnic_mpt_req rq = {
 		.key = key,
 		.pdn = qp->pdn,
 		.qpn = qp->qpn,
 	};
 	enum srnic_key_reason why;
 
+	/* a key that allows peers nothing isn't theirs to end */
+	if (opcode != SRNIC_OPCODE_LOCAL)
+		rq.access = REMOTE_RIGHTS;
 	why = srnic_mws_invalidate(&qp->tp->mws, &rq);
 	if (why) {
-		struct srnic_mpt_req told = rq;
-
-		/* a key that is for peers, whatever it allows them */
-		told.access = IB_ACCESS_REMOTE_WRITE;
-		srnic_qp_refused(qp, why, &told, opcode, psn, NULL);
+		/* an R_Key, whoever names it */
+		rq.access = REMOTE_RIGHTS;
+		srnic_qp_refused(qp, why, &rq, opcode, psn, NULL);
 	}
 	return why;
 }

@@ -39,9 +39,13 @@
  *   - The next life has the next generation, so (key.c) one value of a slot
  *     comes again after 2^(32 - order) lives of that slot: at the least after as
  *     many registrations, when all other slots are live, and after 4096 times as
- *     many as long as a chunk remains unopened. Key 0 is never given out: the
- *     one slot that it belongs to has one life less before it repeats, which
+ *     many as long as a chunk remains unopened. No key below 256 is given out
+ *     (handle 0), so that no low byte makes it 0, which means none: the one slot
+ *     that they belong to has 256 lives less before it repeats, which
  *     srnic_mpt_reuse_distance() accounts for.
+ *   - Of windows and fast-register regions consumers choose the low byte, and may
+ *     have used any. Their keys come again with the handle: after 2^(24 - order)
+ *     lives of the slot, which waits its turn as all others do.
  *
  * Readers and the barrier
  *   A reader writes the entry into its CPU's guard, then (full barrier) reads
@@ -56,11 +60,10 @@
  *   written, no reader is left who has seen the old ones.
  *
  *   Readers run with bottom halves disabled, so on a CPU there is one at a time
- *   and nothing sleeps under a guard. On PREEMPT_RT bottom halves are preempted,
- *   though serialized per CPU and not migrated, so that the guard itself is
- *   sound; but a spinning kill() of higher priority than a reader that it has
- *   preempted on its own CPU would spin for ever. There it sleeps between two
- *   looks where it may, and must not be called where it may not.
+ *   and nothing sleeps under a guard. Whoever waits for them, or for the end of
+ *   CHANGING, has bottom halves disabled as well: on PREEMPT_RT, where bottom
+ *   halves are preempted but serialized per CPU, it would otherwise spin for ever
+ *   for a reader that it has itself preempted.
  *
  * Locks
  *   grow_lock (mutex) > lock (spinlock). Readers take none; while a key is being
@@ -209,11 +212,11 @@ u32 srnic_mpt_live(struct srnic_mpt *mpt)
  *
  * Return: after a registration returned some key, that many or more further
  * ones are needed for one of them to return it again, in the worst case (all
- * other slots live all the time, and the slot that key 0 belongs to).
+ * other slots live all the time, and the slot that handle 0 belongs to).
  */
 u32 srnic_mpt_reuse_distance(const struct srnic_mpt *mpt)
 {
-	return (u32)(1ull << (32 - mpt->order)) - 1;
+	return (u32)(1ull << (32 - mpt->order)) - 256;
 }
 
 static void push_free(struct srnic_mpt *mpt, u32 first, u32 last, u32 n)
@@ -300,7 +303,8 @@ static void begin_life(struct srnic_mpt *mpt, struct srnic_mpt_entry *e)
 	if (e->key)
 		e->gen++;
 	key = srnic_key_encode(mpt->codec, e->slot, e->gen);
-	if (!key)
+	/* another generation, another handle */
+	if (!(key >> 8))
 		key = srnic_key_encode(mpt->codec, e->slot, ++e->gen);
 	e->kind = SRNIC_MPT_MR;
 	e->access = 0;
@@ -345,18 +349,12 @@ struct srnic_mpt_entry *srnic_mpt_alloc(struct srnic_mpt *mpt)
 }
 
 /**
- * srnic_mpt_free() - end of a life
+ * srnic_mpt_give_back() - a slot is free
  * @mpt: table
- * @e: entry that is not VALID and that nobody will kill any more
+ * @e: its entry, FREE
  */
-void srnic_mpt_free(struct srnic_mpt *mpt, struct srnic_mpt_entry *e)
+void srnic_mpt_give_back(struct srnic_mpt *mpt, struct srnic_mpt_entry *e)
 {
-	if (WARN_ON_ONCE(e->state == SRNIC_MPT_FREE))
-		return;
-	if (WARN_ON_ONCE(e->state == SRNIC_MPT_VALID))
-		srnic_mpt_kill(mpt, e, SRNIC_MPT_INVALID);
-
-	WRITE_ONCE(e->state, SRNIC_MPT_FREE);
 	spin_lock(&mpt->lock);
 	e->next = NO_SLOT;
 	push_free(mpt, e->slot, e->slot, 1);

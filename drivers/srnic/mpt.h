@@ -172,6 +172,10 @@ bool srnic_mpt_publish(struct srnic_mpt_entry *e);
  */
 bool srnic_mpt_kill(struct srnic_mpt *mpt, struct srnic_mpt_entry *e,
 		    enum srnic_mpt_state state);
+/* The same for many: each is killed without the barrier, which follows once. */
+bool srnic_mpt_kill_no_wait(struct srnic_mpt_entry *e,
+			    enum srnic_mpt_state state);
+void srnic_mpt_wait_for_dead(struct srnic_mpt *mpt);
 void srnic_mpt_free(struct srnic_mpt *mpt, struct srnic_mpt_entry *e);
 
 /*
@@ -182,8 +186,12 @@ enum srnic_key_reason srnic_mpt_change(struct srnic_mpt *mpt,
 				       struct srnic_mpt_entry *e, bool fresh,
 				       const struct srnic_mpt_grant *to);
 struct srnic_mpt_grant srnic_mpt_granted(const struct srnic_mpt_entry *e);
-/* The barrier as well, for someone who has the key and not the entry. */
+/*
+ * The barrier as well, for someone who has the key and not the entry: of a window
+ * (SRNIC_MPT_MW2) or of a region (SRNIC_MPT_FRMR).
+ */
 enum srnic_key_reason srnic_mpt_invalidate(struct srnic_mpt *mpt,
+					   enum srnic_mpt_kind kind,
 					   const struct srnic_mpt_req *rq);
 u32 srnic_mpt_slot_of(const struct srnic_mpt *mpt, u32 key);
 

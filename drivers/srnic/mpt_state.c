@@ -5,10 +5,9 @@
  */
 #include "mpt.h"
 
+#include <linux/bottom_half.h>
 #include <linux/bug.h>
-#include <linux/delay.h>
 #include <linux/lockdep.h>
-#include <linux/preempt.h>
 #include <linux/processor.h>
 
 #include "key.h"
@@ -34,22 +33,17 @@ bool srnic_mpt_publish(struct srnic_mpt_entry *e)
 	return false;
 }
 
-static void relax(void)
-{
-	if (IS_ENABLED(CONFIG_PREEMPT_RT) && preemptible())
-		usleep_range(10, 50);
-	else
-		cpu_relax();
-}
-
-/* The state, when nobody is changing the entry. */
+/*
+ * The state, when nobody is changing the entry. Bottom halves are disabled, here
+ * and where it is being changed: so that isn't on this CPU, whoever is preempted.
+ */
 static u8 settled_state(const struct srnic_mpt_entry *e)
 {
 	u8 state;
 
 	/* acquire: what the change wrote */
 	while ((state = smp_load_acquire(&e->state)) == SRNIC_MPT_CHANGING)
-		relax();
+		cpu_relax();
 	return state;
 }
 
@@ -58,28 +52,35 @@ static bool leave_valid(struct srnic_mpt_entry *e, enum srnic_mpt_state state)
 {
 	u8 old;
 
+	local_bh_disable();
 	do {
 		old = settled_state(e);
 		if (WARN_ON_ONCE(old == SRNIC_MPT_FREE) ||
 		    old == SRNIC_MPT_REVOKED)
-			return false;
+			break;
 	} while (!try_cmpxchg(&e->state, &old, (u8)state));
+	local_bh_enable();
 	return old == SRNIC_MPT_VALID;
 }
 
-/* Until no reader uses the entry; its state keeps others from beginning to. */
+/*
+ * Until no reader uses the entry; its state keeps others from beginning to. With
+ * bottom halves disabled none of them is on this CPU.
+ */
 static void wait_for_readers(struct srnic_mpt *mpt,
 			     const struct srnic_mpt_entry *e)
 {
 	int cpu;
 
+	local_bh_disable();
 	/* the state before the guards: pairs with the barrier in enter */
 	smp_mb();
 	for_each_possible_cpu(cpu) {
 		/* acquire: the reader's accesses before what the caller does */
 		while (smp_load_acquire(per_cpu_ptr(mpt->guard, cpu)) == e)
-			relax();
+			cpu_relax();
 	}
+	local_bh_enable();
 }
 
 /**
@@ -102,6 +103,50 @@ bool srnic_mpt_kill(struct srnic_mpt *mpt, struct srnic_mpt_entry *e,
 
 	wait_for_readers(mpt, e);
 	return lived;
+}
+
+/**
+ * srnic_mpt_kill_no_wait() - the key stops working, soon
+ * @e: as in srnic_mpt_kill()
+ * @state: as there
+ *
+ * Readers may still use the entry until srnic_mpt_wait_for_dead() returns.
+ *
+ * Context: process or softirq.
+ * Return: as srnic_mpt_kill().
+ */
+bool srnic_mpt_kill_no_wait(struct srnic_mpt_entry *e,
+			    enum srnic_mpt_state state)
+{
+	return leave_valid(e, state);
+}
+
+/**
+ * srnic_mpt_wait_for_dead() - the barrier for all that has been killed
+ * @mpt: table
+ *
+ * On return no reader uses an entry that was dead before.
+ *
+ * Context: as srnic_mpt_kill().
+ */
+void srnic_mpt_wait_for_dead(struct srnic_mpt *mpt)
+{
+	int cpu;
+
+	local_bh_disable();
+	/* the states before the guards: pairs with the barrier in enter */
+	smp_mb();
+	for_each_possible_cpu(cpu) {
+		const struct srnic_mpt_entry **guard = per_cpu_ptr(mpt->guard, cpu);
+		const struct srnic_mpt_entry *e = smp_load_acquire(guard);
+
+		if (!e || READ_ONCE(e->state) == SRNIC_MPT_VALID)
+			continue;
+		/* acquire: the reader's accesses before what the caller does */
+		while (smp_load_acquire(guard) == e)
+			cpu_relax();
+	}
+	local_bh_enable();
 }
 
 /* VALID or INVALID -> CHANGING, which the caller ends. Which was it? */
@@ -192,34 +237,43 @@ enum srnic_key_reason srnic_mpt_change(struct srnic_mpt *mpt,
 	return SRNIC_KEY_OK;
 }
 
-/* May @rq's owner invalidate it? The caller keeps it from changing. */
+/* May @rq's owner invalidate it? The caller keeps it from changing from @state. */
 static enum srnic_key_reason may_invalidate(const struct srnic_mpt_entry *e,
+					    u8 state, enum srnic_mpt_kind kind,
 					    const struct srnic_mpt_req *rq)
 {
+	struct srnic_mpt_req plain = *rq;
 	struct srnic_mpt_entry copy = *e;
 	enum srnic_key_reason why;
 
-	copy.state = SRNIC_MPT_VALID;
-	why = srnic_mpt_check(&copy, rq);
-	if (why == SRNIC_KEY_OK && copy.kind != SRNIC_MPT_FRMR &&
-	    copy.kind != SRNIC_MPT_MW2)
+	copy.state = state;
+	plain.access = 0;
+	plain.len = 0;
+	why = srnic_mpt_check(&copy, &plain);
+	if (why != SRNIC_KEY_OK)
+		return why;
+	if (copy.kind != kind || (rq->access && !(copy.access & rq->access)))
 		return SRNIC_KEY_ACCESS;
-	return why;
+	return SRNIC_KEY_OK;
 }
 
 /**
  * srnic_mpt_invalidate() - a key stops working until it is granted anew
  * @mpt: table
- * @rq: the key, and who wants it (PD and QP); access and length 0
+ * @kind: what the caller knows it to be; others can't be invalidated
+ * @rq: the key, and who wants it (PD and QP); the length is 0. @rq->access: of
+ *	these rights it must have one, if any is given
  *
  * Fast-register regions and windows of type 2 that are valid can be invalidated,
  * by whoever could use them (IBTA 10.6.7.2.5). The barrier of srnic_mpt_kill().
  *
  * Context: bottom halves disabled, not between srnic_mpt_enter() and
  * srnic_mpt_leave().
- * Return: SRNIC_KEY_OK or why not; SRNIC_KEY_ACCESS: a key of another kind.
+ * Return: SRNIC_KEY_OK or why not; SRNIC_KEY_ACCESS: a key of another kind, or
+ * none of those rights.
  */
 enum srnic_key_reason srnic_mpt_invalidate(struct srnic_mpt *mpt,
+					   enum srnic_mpt_kind kind,
 					   const struct srnic_mpt_req *rq)
 {
 	struct srnic_mpt_entry *e;
@@ -234,9 +288,7 @@ enum srnic_key_reason srnic_mpt_invalidate(struct srnic_mpt *mpt,
 	old = begin_change(mpt, e);
 	if (old != SRNIC_MPT_VALID && old != SRNIC_MPT_INVALID)
 		return srnic_mpt_state_reason(old);
-	why = may_invalidate(e, rq);
-	if (why == SRNIC_KEY_OK)
-		why = srnic_mpt_state_reason(old);
+	why = may_invalidate(e, old, kind, rq);
 	if (why != SRNIC_KEY_OK) {
 		end_change(e, old);
 		return why;
@@ -256,4 +308,30 @@ enum srnic_key_reason srnic_mpt_invalidate(struct srnic_mpt *mpt,
 u32 srnic_mpt_slot_of(const struct srnic_mpt *mpt, u32 key)
 {
 	return srnic_key_slot(mpt->codec, key);
+}
+
+/**
+ * srnic_mpt_free() - end of a life
+ * @mpt: table
+ * @e: entry that is not VALID and that nobody will kill any more
+ *
+ * Somebody may be asking for its invalidation, in vain, at this moment.
+ *
+ * Context: process.
+ */
+void srnic_mpt_free(struct srnic_mpt *mpt, struct srnic_mpt_entry *e)
+{
+	u8 old;
+
+	local_bh_disable();
+	do {
+		old = settled_state(e);
+		if (WARN_ON_ONCE(old == SRNIC_MPT_FREE))
+			goto enable;
+	} while (!try_cmpxchg(&e->state, &old, (u8)SRNIC_MPT_FREE));
+	if (WARN_ON_ONCE(old == SRNIC_MPT_VALID))
+		wait_for_readers(mpt, e);
+	srnic_mpt_give_back(mpt, e);
+enable:
+	local_bh_enable();
 }

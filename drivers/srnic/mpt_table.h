@@ -67,4 +67,6 @@ static inline struct srnic_mpt_entry *srnic_mpt_at(struct srnic_mpt *mpt, u32 sl
 	return &chunk[slot & ((1u << mpt->chunk_order) - 1)];
 }
 
+void srnic_mpt_give_back(struct srnic_mpt *mpt, struct srnic_mpt_entry *e);
+
 #endif /* SRNIC_MPT_TABLE_H */

@@ -15,7 +15,9 @@
  * @memory: what sort of memory that is, for people
  * @start: address of the memory in the program
  * @mtt: of a fast-register region: what is registered, or was
- * @next: of a fast-register region: what will be
+ * @next: of a fast-register region: what will be, if @mapped
+ * @mapped: of a fast-register region: pages have been named since it was
+ *	registered last
  */
 struct srnic_mr {
 	struct ib_mr ibmr;
@@ -26,6 +28,7 @@ struct srnic_mr {
 	u64 start;
 	struct srnic_mtt *mtt;
 	struct srnic_mtt *next;
+	bool mapped;
 };
 
 static inline struct srnic_mr *to_srnic_mr(struct ib_mr *ibmr)

@@ -197,22 +197,27 @@ static enum srnic_key_reason bind_region(struct srnic_mws *mws,
 	};
 	enum srnic_key_reason why;
 	struct srnic_backing *b;
+	bool again;
 
 	if (type2 && mws->type_2a)
 		grant.pdn = SRNIC_MPT_ANY_PD;
-	b = srnic_backing_visit(mws->mpt, region, &why);
-	if (!b)
-		return why;
-	if (!type2)
-		unbind(mws, w);
-	why = srnic_backing_bind(b, region, &w->user, type2, &grant);
-	if (why == SRNIC_KEY_OK) {
-		w->b = b;
+	/* a region that has moved meanwhile is asked where it is now */
+	do {
+		b = srnic_backing_visit(mws->mpt, region, &why);
+		if (!b)
+			return why;
+		if (!type2)
+			unbind(mws, w);
+		again = !srnic_backing_bind(b, region, &w->user, type2, &grant,
+					    &why);
+		if (!again && why == SRNIC_KEY_OK)
+			w->b = b;
+		srnic_backing_leave(b);
+	} while (again);
+	if (why == SRNIC_KEY_OK)
 		trace_key_born(mws->ibdev->name, grant.key, w->user.e->kind,
 			       grant.pdn, grant.access, grant.iova,
 			       grant.length, 0);
-	}
-	srnic_backing_leave(b);
 	if (why == SRNIC_KEY_OK && type2) {
 		w->list = bind->bound;
 		spin_lock(&w->list->lock);
@@ -301,12 +306,13 @@ enum srnic_key_reason srnic_mws_invalidate(struct srnic_mws *mws,
 	if (w) {
 		spin_lock(&w->lock);
 		if (is_named(w, rq->key))
-			why = srnic_mpt_invalidate(mws->mpt, rq);
+			why = srnic_mpt_invalidate(mws->mpt, SRNIC_MPT_MW2, rq);
 		if (why == SRNIC_KEY_OK)
 			unbind(mws, w);
 		spin_unlock(&w->lock);
 	} else {
-		why = srnic_mpt_invalidate(mws->mpt, rq);
+		/* a window that is being made isn't bound yet */
+		why = srnic_mpt_invalidate(mws->mpt, SRNIC_MPT_FRMR, rq);
 	}
 	rcu_read_unlock();
 	if (why == SRNIC_KEY_OK)
@@ -319,27 +325,28 @@ enum srnic_key_reason srnic_mws_invalidate(struct srnic_mws *mws,
  * @mws: windows of the device
  * @list: of the QP, which binds no more
  *
- * Context: process or softirq.
+ * Context: process.
  */
 void srnic_mw_list_invalidate(struct srnic_mws *mws, struct srnic_mw_list *list)
 {
 	struct srnic_window *w;
 
-	local_bh_disable();
-	rcu_read_lock();
-	for (;;) {
-		spin_lock(&list->lock);
+	might_sleep();
+	do {
+		rcu_read_lock();
+		spin_lock_bh(&list->lock);
 		w = list_first_entry_or_null(&list->windows,
 					     struct srnic_window, node);
-		spin_unlock(&list->lock);
-		if (!w)
-			break;
-		/* it may have left the list meanwhile, not for another one's */
-		spin_lock(&w->lock);
-		if (w->list == list)
-			unbind(mws, w);
-		spin_unlock(&w->lock);
-	}
-	rcu_read_unlock();
-	local_bh_enable();
+		spin_unlock_bh(&list->lock);
+		if (w) {
+			/* it may have left the list, not for another one's */
+			spin_lock_bh(&w->lock);
+			if (w->list == list)
+				unbind(mws, w);
+			spin_unlock_bh(&w->lock);
+		}
+		rcu_read_unlock();
+		/* a program may have as many as it likes */
+		cond_resched();
+	} while (w);
 }

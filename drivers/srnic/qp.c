@@ -332,12 +332,13 @@ int srnic_qp_destroy(struct srnic_qp *qp)
 	spin_unlock(&qp->rq.lock);
 	srnic_sq_unlock(qp);
 
+	/* before another QP can have the number; this one binds no more */
+	srnic_mw_list_invalidate(&tp->mws, &qp->bound);
 	xa_erase(&tp->qps, qp->qpn);
 	synchronize_rcu_expedited();
 	srnic_requester_stop(qp);
 	srnic_response_stop(qp);
 	cancel_work_sync(&qp->work);
-	srnic_mw_list_invalidate(&tp->mws, &qp->bound);
 
 	srnic_cq_clean(to_srnic_cq(qp->ibqp.send_cq), &qp->ibqp);
 	srnic_cq_clean(to_srnic_cq(qp->ibqp.recv_cq), &qp->ibqp);

@@ -212,21 +212,13 @@ static enum verdict do_write(struct srnic_qp *qp, const struct srnic_pkt *pkt)
 		return NO_RECV;
 
 	req.key = rq->rkey;
+	req.addr = rq->va + rq->msg_len;
 	/* nothing of a message is written that doesn't fit as a whole */
-	if (pkt->op->pos == SRNIC_OP_FIRST) {
-		req.addr = rq->va;
-		req.len = rq->dmalen;
-		why = srnic_access_probe(qp->tp->mpt, &req);
-		if (why)
-			return refuse(qp, why, &req, pkt);
-	}
-	if (pkt->len) {
-		req.addr = rq->va + rq->msg_len;
-		req.len = pkt->len;
-		why = srnic_access_put(qp->tp->mpt, &req, &cur);
-		if (why)
-			return refuse(qp, why, &req, pkt);
-	}
+	req.len = pkt->op->pos == SRNIC_OP_FIRST ? rq->dmalen : pkt->len;
+	if (pkt->len)
+		why = srnic_access_put(qp->tp->mpt, &req, pkt->len, &cur);
+	if (why)
+		return refuse(qp, why, &req, pkt);
 	rq->msg_len += pkt->len;
 	if (recv)
 		complete_recv(qp, pkt, IB_WC_RECV_RDMA_WITH_IMM, rq->dmalen);

@@ -53,7 +53,8 @@ enum srnic_key_reason srnic_sgl_put(struct srnic_mpt *mpt,
 	for (; len; len -= sgl->rq.len) {
 		why = next_piece(sgl, &idx, &off, len, IB_ACCESS_LOCAL_WRITE);
 		if (!why)
-			why = srnic_access_put(mpt, &sgl->rq, src);
+			why = srnic_access_put(mpt, &sgl->rq, sgl->rq.len,
+					       src);
 		if (why)
 			return why;
 	}

@@ -110,7 +110,7 @@ static enum srnic_key_reason put(struct fixture *f,
 	enum srnic_key_reason why;
 
 	local_bh_disable();
-	why = srnic_access_put(f->mpt, rq, &src);
+	why = srnic_access_put(f->mpt, rq, rq->len, &src);
 	local_bh_enable();
 	return why;
 }

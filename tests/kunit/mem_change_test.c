@@ -95,16 +95,26 @@ static enum srnic_key_reason change(struct srnic_mpt *mpt,
 	return why;
 }
 
-static enum srnic_key_reason invalidate(struct srnic_mpt *mpt, u32 key, u32 pdn,
-					u32 qpn)
+/* access: of these rights one is needed, as for a peer's; 0: for our own */
+static enum srnic_key_reason invalidate_as(struct srnic_mpt *mpt, u8 kind,
+					   u32 key, u32 pdn, u32 qpn,
+					   u32 access)
 {
-	struct srnic_mpt_req rq = { .key = key, .pdn = pdn, .qpn = qpn };
+	struct srnic_mpt_req rq = {
+		.key = key, .pdn = pdn, .qpn = qpn, .access = access,
+	};
 	enum srnic_key_reason why;
 
 	local_bh_disable();
-	why = srnic_mpt_invalidate(mpt, &rq);
+	why = srnic_mpt_invalidate(mpt, kind, &rq);
 	local_bh_enable();
 	return why;
+}
+
+static enum srnic_key_reason invalidate(struct srnic_mpt *mpt, u32 key, u32 pdn,
+					u32 qpn)
+{
+	return invalidate_as(mpt, SRNIC_MPT_FRMR, key, pdn, qpn, 0);
 }
 
 static void change_whole(struct kunit *test)
@@ -172,24 +182,36 @@ static void change_in_each_state(struct kunit *test)
 /* Each kind, each wrong thing; only what may be invalidated is. */
 static void invalidate_table(struct kunit *test)
 {
+	enum { FRMR = SRNIC_MPT_FRMR, MW2 = SRNIC_MPT_MW2, MW1 = SRNIC_MPT_MW1,
+	       ANY = SRNIC_MPT_ANY_QP };
 	static const struct {
 		u8 kind;
+		u8 as;		/* what it is taken for */
 		u32 qpn;	/* of the entry */
 		u32 flip;	/* bits of the key that are wrong */
 		u32 pdn;	/* who asks */
 		u32 by;
+		u32 access;
 		enum srnic_key_reason want;
 	} rows[] = {
-		{ SRNIC_MPT_FRMR, SRNIC_MPT_ANY_QP, 0, PDN, 1, SRNIC_KEY_OK },
-		{ SRNIC_MPT_FRMR, SRNIC_MPT_ANY_QP, 1, PDN, 1, SRNIC_KEY_STALE },
-		{ SRNIC_MPT_FRMR, SRNIC_MPT_ANY_QP, 0x80, PDN, 1, SRNIC_KEY_STALE },
-		{ SRNIC_MPT_FRMR, SRNIC_MPT_ANY_QP, 0, PDN + 1, 1, SRNIC_KEY_PD },
-		{ SRNIC_MPT_MW2, 1, 0, PDN, 1, SRNIC_KEY_OK },
-		{ SRNIC_MPT_MW2, 1, 0, PDN, 2, SRNIC_KEY_QP },
-		{ SRNIC_MPT_MW2, 1, 0, PDN + 1, 1, SRNIC_KEY_PD },
-		{ SRNIC_MPT_MW1, SRNIC_MPT_ANY_QP, 0, PDN, 1, SRNIC_KEY_ACCESS },
-		{ SRNIC_MPT_MR, SRNIC_MPT_ANY_QP, 0, PDN, 1, SRNIC_KEY_ACCESS },
-		{ SRNIC_MPT_DMA, SRNIC_MPT_ANY_QP, 0, PDN, 1, SRNIC_KEY_ACCESS },
+		{ FRMR, FRMR, ANY, 0, PDN, 1, 0, SRNIC_KEY_OK },
+		{ FRMR, FRMR, ANY, 1, PDN, 1, 0, SRNIC_KEY_STALE },
+		{ FRMR, FRMR, ANY, 0x80, PDN, 1, 0, SRNIC_KEY_STALE },
+		{ FRMR, FRMR, ANY, 0, PDN + 1, 1, 0, SRNIC_KEY_PD },
+		{ FRMR, FRMR, ANY, 0, PDN, 1, IB_ACCESS_REMOTE_READ |
+		  IB_ACCESS_REMOTE_WRITE, SRNIC_KEY_OK },
+		/* nothing that a peer may do with it */
+		{ FRMR, FRMR, ANY, 0, PDN, 1, IB_ACCESS_REMOTE_WRITE,
+		  SRNIC_KEY_ACCESS },
+		{ FRMR, MW2, ANY, 0, PDN, 1, 0, SRNIC_KEY_ACCESS },
+		{ MW2, MW2, 1, 0, PDN, 1, 0, SRNIC_KEY_OK },
+		{ MW2, MW2, 1, 0, PDN, 2, 0, SRNIC_KEY_QP },
+		{ MW2, MW2, 1, 0, PDN + 1, 1, 0, SRNIC_KEY_PD },
+		/* by someone who doesn't know its window */
+		{ MW2, FRMR, 1, 0, PDN, 1, 0, SRNIC_KEY_ACCESS },
+		{ MW1, MW2, ANY, 0, PDN, 1, 0, SRNIC_KEY_ACCESS },
+		{ SRNIC_MPT_MR, FRMR, ANY, 0, PDN, 1, 0, SRNIC_KEY_ACCESS },
+		{ SRNIC_MPT_DMA, FRMR, ANY, 0, PDN, 1, 0, SRNIC_KEY_ACCESS },
 	};
 	size_t i;
 
@@ -201,15 +223,18 @@ static void invalidate_table(struct kunit *test)
 
 		g.qpn = rows[i].qpn;
 		e = new_key(test, mpt, rows[i].kind, &g);
-		KUNIT_EXPECT_EQ_MSG(test, invalidate(mpt, e->key ^ rows[i].flip,
-						     rows[i].pdn, rows[i].by),
+		KUNIT_EXPECT_EQ_MSG(test, invalidate_as(mpt, rows[i].as,
+							e->key ^ rows[i].flip,
+							rows[i].pdn, rows[i].by,
+							rows[i].access),
 				    rows[i].want, "row %zu", i);
 		KUNIT_EXPECT_EQ_MSG(test, ask(mpt, &g, e->key),
 				    done ? SRNIC_KEY_STATE : SRNIC_KEY_OK,
 				    "row %zu", i);
 		/* a second time: there is nothing to be ended */
 		if (done)
-			KUNIT_EXPECT_EQ(test, invalidate(mpt, e->key, PDN, 1),
+			KUNIT_EXPECT_EQ(test, invalidate_as(mpt, rows[i].as,
+							    e->key, PDN, 1, 0),
 					SRNIC_KEY_STATE);
 		end_key(mpt, e);
 		srnic_mpt_destroy(mpt);
@@ -404,6 +429,61 @@ static void revoke_meets_change(struct kunit *test)
 	srnic_mpt_destroy(mpt);
 }
 
+/* Invalidates the key that is shown, whether it lives or not. */
+static int invalidator(void *data)
+{
+	struct srnic_mpt_entry **shared = data;
+	struct srnic_mpt *mpt = (void *)shared[0];
+	u32 asked = 0;
+
+	while (!kthread_should_stop()) {
+		struct srnic_mpt_entry *e = READ_ONCE(shared[1]);
+		int burst = 100;
+
+		while (e && burst--) {
+			invalidate_as(mpt, SRNIC_MPT_FRMR, READ_ONCE(e->key),
+				      PDN, 1, 0);
+			asked++;
+		}
+		cond_resched();
+	}
+	return asked;
+}
+
+/* A slot that is given back is free, whatever is asked of its key then. */
+static void free_meets_invalidate(struct kunit *test)
+{
+	struct srnic_mpt_entry *shared[2] = {};
+	struct srnic_mpt *mpt = new_mpt(test);
+	unsigned long end = jiffies + HZ;
+	struct task_struct *task;
+	u32 bad = 0, rounds = 0;
+
+	shared[0] = (void *)mpt;
+	task = kthread_run(invalidator, shared, "srnic_invalidator");
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, task);
+	while (time_before(jiffies, end)) {
+		struct srnic_mpt_entry *e = new_key(test, mpt, SRNIC_MPT_MR, &first);
+		u32 i;
+
+		WRITE_ONCE(shared[1], e);
+		if (!(rounds++ % 16))
+			usleep_range(20, 50);
+		srnic_mpt_kill(mpt, e, SRNIC_MPT_INVALID);
+		for (i = 0; i < rounds % 64; i++)
+			cpu_relax();
+		srnic_mpt_free(mpt, e);
+		for (i = 0; i < 200; i++)
+			bad += READ_ONCE(e->state) != SRNIC_MPT_FREE;
+		cond_resched();
+		bad += READ_ONCE(e->state) != SRNIC_MPT_FREE;
+	}
+	KUNIT_EXPECT_GT(test, kthread_stop(task), 0);
+	KUNIT_EXPECT_EQ(test, bad, 0);
+	KUNIT_EXPECT_GT(test, rounds, 10);
+	srnic_mpt_destroy(mpt);
+}
+
 static struct kunit_case cases[] = {
 	KUNIT_CASE(change_whole),
 	KUNIT_CASE(change_low_byte),
@@ -412,6 +492,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(invalidate_the_dead),
 	KUNIT_CASE_SLOW(change_is_a_barrier),
 	KUNIT_CASE_SLOW(revoke_meets_change),
+	KUNIT_CASE_SLOW(free_meets_invalidate),
 	{}
 };
 

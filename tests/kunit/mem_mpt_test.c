@@ -279,7 +279,7 @@ static void mpt_keys_differ(struct kunit *test)
 static void mpt_reuse_distance(struct kunit *test)
 {
 	static const u32 want[] = {
-		[8] = (1 << 24) - 1, [16] = 65535, [20] = 4095, [23] = 511,
+		[8] = (1 << 24) - 256, [16] = 65280, [20] = 3840, [23] = 256,
 	};
 	unsigned int order;
 

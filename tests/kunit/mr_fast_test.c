@@ -139,6 +139,26 @@ static void fast_rounds(struct kunit *test)
 	end_fast(test, t);
 }
 
+/* What is registered again without new pages is the same ones. */
+static void fast_same_again(struct kunit *test)
+{
+	struct fast *t = new_fast(test);
+	u32 key = t->mr->ibmr.rkey, i, n;
+
+	for (n = MAX_SG; n > MAX_SG - 3; n--) {
+		/* longer ones before, so that their pages would be there */
+		KUNIT_ASSERT_EQ(test, map(t, n, 0), n);
+		for (i = 0; i < 4; i++) {
+			KUNIT_ASSERT_EQ(test, registers(t, PDN, key, RW),
+					SRNIC_KEY_OK);
+			expect_pages(test, t, key, n, 0);
+			KUNIT_ASSERT_EQ(test, invalidate(t, key), SRNIC_KEY_OK);
+			key = (key & ~0xffu) | ((key + 1) & 0xff);
+		}
+	}
+	end_fast(test, t);
+}
+
 static void fast_refused(struct kunit *test)
 {
 	struct fast *t = new_fast(test);
@@ -186,6 +206,7 @@ static void fast_sizes(struct kunit *test)
 
 static struct kunit_case cases[] = {
 	KUNIT_CASE(fast_rounds),
+	KUNIT_CASE(fast_same_again),
 	KUNIT_CASE(fast_refused),
 	KUNIT_CASE(fast_sizes),
 	{}

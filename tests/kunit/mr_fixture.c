@@ -115,7 +115,7 @@ enum srnic_key_reason put_as(struct fixture *f, u32 pdn, u32 qpn, u32 key,
 	enum srnic_key_reason why;
 
 	local_bh_disable();
-	why = srnic_access_put(f->mpt, &rq, &src);
+	why = srnic_access_put(f->mpt, &rq, len, &src);
 	local_bh_enable();
 	return why;
 }

@@ -95,16 +95,15 @@ traffic()
 		# shellcheck disable=SC2086 # one word, or none
 		ok "$where: $tool, IPv6, MTU 1024, events" \
 			speed 1 "$tool" -s 9001 -n 20 -m 1024 $events "${v6[@]}"
-		ok "$where: $tool, rdma_cm" speed 1 "$tool" -s 65536 -n 10 -R
-		ok "$where: $tool, srnic's memory in a BAR" \
-			speed 1 "$tool" -s 65536 -n 10 "${at[@]}"
+		ok "$where: $tool, rdma_cm, srnic's memory in a BAR" \
+			speed 1 "$tool" -s 65536 -n 10 -R "${at[@]}"
 	done
 	for tool in ib_atomic_{bw,lat}; do
 		ok "$where: $tool, events" speed 1 "$tool" -n 50 -m 1024 -e "${v4[@]}"
 		ok "$where: $tool, compare and swap, IPv6" \
 			speed 1 "$tool" -n 50 -A CMP_AND_SWAP "${v6[@]}"
-		ok "$where: $tool, rdma_cm" speed 1 "$tool" -n 10 -R
-		ok "$where: $tool, srnic's memory in a BAR" speed 1 "$tool" -n 10 "${at[@]}"
+		ok "$where: $tool, rdma_cm, srnic's memory in a BAR" \
+			speed 1 "$tool" -n 10 -R "${at[@]}"
 	done
 	# One packet each: 16 QPs lose packets in the queues between the hosts, and
 	# when rxe sends again from the middle of messages it may go on with wrong

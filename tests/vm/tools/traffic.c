@@ -80,6 +80,7 @@ static struct ibv_comp_channel *channel;
 static struct ibv_cq *cq;
 static struct ibv_ah *ah;
 static struct ibv_qp *qp[QPS];
+static struct ibv_mw *mw[2];
 static uint8_t *area;
 static struct greeting mine, theirs;
 static int gid_index;
@@ -178,7 +179,7 @@ static void make_objects(void)
 	pd = ibv_alloc_pd(ctx);
 	if (!pd)
 		die("ibv_alloc_pd");
-	mr = ibv_reg_mr(pd, area, AREA, ACCESS);
+	mr = ibv_reg_mr(pd, area, AREA, ACCESS | (opt.idle ? IBV_ACCESS_MW_BIND : 0));
 	if (!mr)
 		die("ibv_reg_mr");
 	ah = ibv_create_ah(pd, &to);
@@ -374,6 +375,8 @@ static int after_fatal(void)
 	post_recv(0, 0);
 	errno = 0;
 	error = ibv_alloc_pd(ctx) ? 0 : errno;
+	for (i = 0; i < 2 && mw[i]; i++)
+		ibv_dealloc_mw(mw[i]);
 	for (i = 0; i < QPS; i++)
 		ibv_destroy_qp(qp[i]);
 	ibv_destroy_cq(cq);
@@ -495,10 +498,56 @@ static int run(void)
 	return DONE;
 }
 
+static void bound(const char *what)
+{
+	time_t end = time(NULL) + BEGIN;
+	struct ibv_wc wc = { .status = IBV_WC_GENERAL_ERR };
+
+	while (!ibv_poll_cq(cq, 1, &wc) && time(NULL) <= end)
+		usleep(1000);
+	errno = EIO;
+	if (wc.status != IBV_WC_SUCCESS)
+		die("bind of %s: %s", what, ibv_wc_status_str(wc.status));
+}
+
+/* A window of each type, bound on a QP that is connected to itself. */
+static void bind_windows(void)
+{
+	struct ibv_mw_bind bind = {
+		.send_flags = IBV_SEND_SIGNALED,
+		.bind_info = {
+			.mr = mr, .addr = (uintptr_t)area, .length = SLOT,
+			.mw_access_flags = IBV_ACCESS_REMOTE_WRITE,
+		},
+	};
+	struct ibv_send_wr wr = {
+		.opcode = IBV_WR_BIND_MW, .send_flags = IBV_SEND_SIGNALED,
+		.bind_mw = { .bind_info = bind.bind_info },
+	}, *bad;
+
+	theirs = mine;
+	connect_qp(0);
+	mw[0] = ibv_alloc_mw(pd, IBV_MW_TYPE_1);
+	mw[1] = ibv_alloc_mw(pd, IBV_MW_TYPE_2);
+	if (!mw[0] || !mw[1])
+		die("ibv_alloc_mw");
+	errno = ibv_bind_mw(qp[0], mw[0], &bind);
+	if (errno)
+		die("ibv_bind_mw");
+	bound("type 1");
+	wr.bind_mw.mw = mw[1];
+	wr.bind_mw.rkey = ibv_inc_rkey(mw[1]->rkey);
+	errno = ibv_post_send(qp[0], &wr, &bad);
+	if (errno)
+		die("ibv_post_send");
+	bound("type 2");
+}
+
 static int idle(void)
 {
 	int status;
 
+	bind_windows();
 	printf("ready\n");
 	do
 		status = over(-1);

@@ -15,5 +15,6 @@ typedef uint64_t u64;
 typedef int64_t s64;
 
 #define __aligned(n)	__attribute__((aligned(n)))
+#define __percpu
 
 #endif /* FUZZ_LINUX_TYPES_H */
