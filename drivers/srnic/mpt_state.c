@@ -138,8 +138,10 @@ void srnic_mpt_wait_for_dead(struct srnic_mpt *mpt)
 	smp_mb();
 	for_each_possible_cpu(cpu) {
 		const struct srnic_mpt_entry **guard = per_cpu_ptr(mpt->guard, cpu);
-		const struct srnic_mpt_entry *e = smp_load_acquire(guard);
+		const struct srnic_mpt_entry *e;
 
+		/* acquire: its state, as it is now that it is there */
+		e = smp_load_acquire(guard);
 		if (!e || READ_ONCE(e->state) == SRNIC_MPT_VALID)
 			continue;
 		/* acquire: the reader's accesses before what the caller does */

@@ -313,7 +313,8 @@ static bool more_to_send(struct srnic_qp *qp)
 		if (wqe->status != IB_WC_SUCCESS)
 			return false;
 	} while (srnic_swqe_is_local(wqe) && !srnic_local_waits(wqe));
-	return !srnic_swqe_is_local(wqe) && !srnic_swqe_is_read(wqe) && !(wqe->flags & IB_SEND_FENCE);
+	return !srnic_swqe_is_local(wqe) && !srnic_swqe_is_read(wqe) &&
+	       !(wqe->flags & IB_SEND_FENCE);
 }
 
 /* npsn PSNs are on their way; asks: an answer will come. */

@@ -28,7 +28,7 @@ DEBUGFS = "/sys/kernel/debug/"
 HUGE = 2 << 20
 MADV_NOHUGEPAGE = 15
 SLABS = "/sys/kernel/slab/"
-ROUNDS = ("objects", "objects", "pages", "pages")
+ROUNDS = ("objects", "objects", "pages")
 MOST = 400
 
 
