@@ -67,9 +67,12 @@ static const struct wr_row {
 
 static u8 wr_kind(const struct srnic_qp *qp, u32 opcode)
 {
-	const struct wr_row *row = &wr_rows[opcode];
+	const struct wr_row *row;
 
-	if (opcode >= ARRAY_SIZE(wr_rows) || !(row->qpt & qp->type) ||
+	if (opcode >= ARRAY_SIZE(wr_rows))
+		return SRNIC_OP_NONE;
+	row = &wr_rows[opcode];
+	if (!(row->qpt & qp->type) ||
 	    row->who == (qp->user ? WR_KERNEL : WR_PROGRAMS))
 		return SRNIC_OP_NONE;
 	return row->kind;
