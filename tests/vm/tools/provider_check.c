@@ -175,7 +175,7 @@ static void test_wr_api(void)
 static void test_no_such_api(void)
 {
 	static const uint64_t none[] = {
-		IBV_QP_EX_WITH_LOCAL_INV, IBV_QP_EX_WITH_BIND_MW, IBV_QP_EX_WITH_TSO,
+		IBV_QP_EX_WITH_TSO, IBV_QP_EX_WITH_FLUSH, IBV_QP_EX_WITH_ATOMIC_WRITE,
 	};
 	struct ibv_qp_init_attr_ex attr = {
 		.qp_type = IBV_QPT_RC, .cap = { 1, 1, 1, 1 }, .pd = pd,
@@ -235,8 +235,14 @@ static void test_post_send(void)
 	wr[2].sg_list = &one_sge;
 	wr[2].opcode = 12345;
 	result(post(&one, &wr[2], &bad) == EINVAL && bad == &wr[2], "an unknown opcode");
-	/* what the driver doesn't have is refused here, not by the QP's death */
+	/* with data, of which these have none */
 	for (i = IBV_WR_LOCAL_INV; i <= IBV_WR_BIND_MW; i++) {
+		wr[2].opcode = i;
+		result(post(&one, &wr[2], &bad) == EINVAL && bad == &wr[2],
+		       "opcode %d with data", i);
+	}
+	/* what the driver doesn't have is refused here, not by the QP's death */
+	for (i = IBV_WR_TSO; i <= IBV_WR_ATOMIC_WRITE; i++) {
 		wr[2].opcode = i;
 		result(post(&one, &wr[2], &bad) == EINVAL && bad == &wr[2], "opcode %d", i);
 	}
