@@ -29,9 +29,6 @@
 
 #include "mtt.h"
 
-#define REMOTE_ACCESS	(IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE |	\
-			 IB_ACCESS_REMOTE_ATOMIC)
-
 #define IO_LOCK_BITS	4
 
 /* Each: no other srnic between the read and the write of a word it covers. */
@@ -61,7 +58,7 @@ static enum srnic_key_reason enter(struct srnic_mpt *mpt,
 
 	if (why != SRNIC_KEY_OK)
 		return why;
-	if ((*e)->kind == SRNIC_MPT_DMA && rq->access & REMOTE_ACCESS &&
+	if ((*e)->kind == SRNIC_MPT_DMA && rq->access & SRNIC_REMOTE_RIGHTS &&
 	    rq->len && !is_ram(rq->addr, rq->len)) {
 		srnic_mpt_leave(mpt);
 		return SRNIC_KEY_BOUNDS;

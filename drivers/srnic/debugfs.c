@@ -15,9 +15,6 @@
 #include "device.h"
 #include "ledger.h"
 
-#define REMOTE_RIGHTS	(IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE | \
-			 IB_ACCESS_REMOTE_ATOMIC)
-
 static struct dentry *top;
 
 static void show_refusal(struct seq_file *m, const struct srnic_refusal *r)
@@ -27,7 +24,7 @@ static void show_refusal(struct seq_file *m, const struct srnic_refusal *r)
 
 	seq_printf(m, "%llu.%06u %s %s 0x%08x qpn 0x%06x peer %pI6c psn 0x%06x opcode 0x%02x addr 0x%llx len %llu\n",
 		   s, ns / 1000, srnic_key_reason_name(r->why),
-		   r->rq.access & REMOTE_RIGHTS ? "rkey" : "lkey", r->rq.key,
+		   r->rq.access & SRNIC_REMOTE_RIGHTS ? "rkey" : "lkey", r->rq.key,
 		   r->qpn, r->peer.raw, r->psn, r->opcode, r->rq.addr,
 		   r->rq.len);
 }

@@ -6,6 +6,7 @@
 #ifndef SRNIC_FRMR_H
 #define SRNIC_FRMR_H
 
+#include "key.h"
 #include "mr.h"
 
 #define SRNIC_MAX_FRMR_PAGES	4096
@@ -18,8 +19,8 @@ int srnic_frmr_map(struct srnic_mr *mr, struct scatterlist *sg, int nents,
 /* May this be the key of the next registration? */
 static inline bool srnic_frmr_key_fits(const struct srnic_mr *mr, u32 key)
 {
-	/* the handle names the slot, the low byte is the consumer's (key.c) */
-	return mr->next && !((READ_ONCE(mr->user.e->key) ^ key) & ~0xffu);
+	return mr->next &&
+	       srnic_key_same_handle(READ_ONCE(mr->user.e->key), key);
 }
 
 /* Bottom halves disabled. */

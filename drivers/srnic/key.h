@@ -13,6 +13,12 @@
 
 struct srnic_key_codec;
 
+/* Do they differ in the low byte at the most? The handle names slot and life. */
+static inline bool srnic_key_same_handle(u32 a, u32 b)
+{
+	return a >> 8 == b >> 8;
+}
+
 struct srnic_key_codec *srnic_key_codec_alloc(unsigned int order);
 struct srnic_key_codec *
 srnic_key_codec_alloc_from(unsigned int order,

@@ -12,9 +12,6 @@
 #include "frmr.h"
 #include "opcode.h"
 
-#define REMOTE_RIGHTS	(IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE | \
-			 IB_ACCESS_REMOTE_ATOMIC)
-
 static enum srnic_key_reason bind(struct srnic_qp *qp,
 				  const struct srnic_swqe *wqe)
 {
@@ -101,11 +98,11 @@ enum srnic_key_reason srnic_local_invalidate(struct srnic_qp *qp, u32 key,
 
 	/* a key that allows peers nothing isn't theirs to end */
 	if (opcode != SRNIC_OPCODE_LOCAL)
-		rq.access = REMOTE_RIGHTS;
+		rq.access = SRNIC_REMOTE_RIGHTS;
 	why = srnic_mws_invalidate(&qp->tp->mws, &rq);
 	if (why) {
 		/* an R_Key, whoever names it */
-		rq.access = REMOTE_RIGHTS;
+		rq.access = SRNIC_REMOTE_RIGHTS;
 		srnic_qp_refused(qp, why, &rq, opcode, psn, NULL);
 	}
 	return why;

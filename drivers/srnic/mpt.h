@@ -88,6 +88,10 @@ struct srnic_mpt_entry {
 /* of a window of type 2A, which belongs to a QP and to no PD; no PD's number */
 #define SRNIC_MPT_ANY_PD	0xffffffffu
 
+/* What a key can allow peers. */
+#define SRNIC_REMOTE_RIGHTS	(IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE | \
+				 IB_ACCESS_REMOTE_ATOMIC)
+
 /**
  * struct srnic_mpt_grant - what a key allows, all that can change in a life
  * @key: as in struct srnic_mpt_entry, as all without a word; of the same slot

@@ -7,7 +7,6 @@
 
 #include <linux/bug.h>
 #include <linux/lockdep.h>
-#include <linux/processor.h>
 #include <linux/sched.h>
 #include <linux/timekeeping.h>
 
@@ -15,20 +14,6 @@
 #include "mpt_table.h"
 #include "mtt.h"
 #include "stats.h"
-
-/*
- * The state, when nobody is changing the entry. Whoever changes it has bottom
- * halves off as we have, and so is on another CPU.
- */
-static u8 wait_settled(const struct srnic_mpt_entry *e)
-{
-	u8 state;
-
-	/* acquire: what the change wrote */
-	while ((state = smp_load_acquire(&e->state)) == SRNIC_MPT_CHANGING)
-		cpu_relax();
-	return state;
-}
 
 /*
  * What can be said of an entry whose fields may be changing: only the key, read
@@ -89,7 +74,7 @@ static enum srnic_key_reason enter_entry(struct srnic_mpt *mpt,
 	if (IS_ENABLED(CONFIG_PROVE_LOCKING))
 		WARN_ON_ONCE(*guard);
 again:
-	why = look(entry, wait_settled(entry), rq->key);
+	why = look(entry, srnic_mpt_settled(entry), rq->key);
 	if (why != SRNIC_KEY_OK)
 		return why;
 

@@ -33,20 +33,6 @@ bool srnic_mpt_publish(struct srnic_mpt_entry *e)
 	return false;
 }
 
-/*
- * The state, when nobody is changing the entry. Bottom halves are disabled, here
- * and where it is being changed: so that isn't on this CPU, whoever is preempted.
- */
-static u8 settled_state(const struct srnic_mpt_entry *e)
-{
-	u8 state;
-
-	/* acquire: what the change wrote */
-	while ((state = smp_load_acquire(&e->state)) == SRNIC_MPT_CHANGING)
-		cpu_relax();
-	return state;
-}
-
 /* VALID, INVALID or RESERVED -> state; REVOKED stays. Was it VALID? */
 static bool leave_valid(struct srnic_mpt_entry *e, enum srnic_mpt_state state)
 {
@@ -54,7 +40,7 @@ static bool leave_valid(struct srnic_mpt_entry *e, enum srnic_mpt_state state)
 
 	local_bh_disable();
 	do {
-		old = settled_state(e);
+		old = srnic_mpt_settled(e);
 		if (WARN_ON_ONCE(old == SRNIC_MPT_FREE) ||
 		    old == SRNIC_MPT_REVOKED)
 			break;
@@ -158,7 +144,7 @@ static u8 begin_change(struct srnic_mpt *mpt, struct srnic_mpt_entry *e)
 
 	lockdep_assert_in_softirq();
 	do {
-		old = settled_state(e);
+		old = srnic_mpt_settled(e);
 		if (old != SRNIC_MPT_VALID && old != SRNIC_MPT_INVALID)
 			return old;
 	} while (!try_cmpxchg(&e->state, &old, (u8)SRNIC_MPT_CHANGING));
@@ -327,7 +313,7 @@ void srnic_mpt_free(struct srnic_mpt *mpt, struct srnic_mpt_entry *e)
 
 	local_bh_disable();
 	do {
-		old = settled_state(e);
+		old = srnic_mpt_settled(e);
 		if (WARN_ON_ONCE(old == SRNIC_MPT_FREE))
 			goto enable;
 	} while (!try_cmpxchg(&e->state, &old, (u8)SRNIC_MPT_FREE));

@@ -9,6 +9,7 @@
 
 #include <linux/mutex.h>
 #include <linux/percpu.h>
+#include <linux/processor.h>
 #include <linux/spinlock.h>
 
 #include "key_cache.h"
@@ -65,6 +66,20 @@ static inline struct srnic_mpt_entry *srnic_mpt_at(struct srnic_mpt *mpt, u32 sl
 	if (!chunk)
 		return NULL;
 	return &chunk[slot & ((1u << mpt->chunk_order) - 1)];
+}
+
+/*
+ * The state, when nobody is changing the entry. Bottom halves are disabled, here
+ * and where it is being changed: so that isn't on this CPU, whoever is preempted.
+ */
+static inline u8 srnic_mpt_settled(const struct srnic_mpt_entry *e)
+{
+	u8 state;
+
+	/* acquire: what the change wrote */
+	while ((state = smp_load_acquire(&e->state)) == SRNIC_MPT_CHANGING)
+		cpu_relax();
+	return state;
 }
 
 void srnic_mpt_give_back(struct srnic_mpt *mpt, struct srnic_mpt_entry *e);

@@ -283,6 +283,8 @@ static struct srnic_backing *get_writable(struct srnic_mr *mr,
 	if (mr->b->dmabuf)
 		return ERR_PTR(-EPERM);
 	b = get_memory(mr, to->client, mr->start, mr->ibmr.length, to->access);
+	if (b == ERR_PTR(-EFAULT))
+		return ERR_PTR(-EPERM);
 	if (!IS_ERR_OR_NULL(b) && !same_place(b->mtt, mr->b->mtt)) {
 		srnic_backing_put(b);
 		return ERR_PTR(-EPERM);

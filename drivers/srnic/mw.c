@@ -26,10 +26,8 @@
 #include <linux/slab.h>
 
 #include "backing.h"
+#include "key.h"
 #include "trace.h"
-
-#define WINDOW_RIGHTS	(IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ |	\
-			 IB_ACCESS_REMOTE_ATOMIC)
 
 /**
  * struct srnic_window - a window
@@ -174,11 +172,11 @@ static struct srnic_window *find(struct srnic_mws *mws, u32 key)
 	return xa_load(&mws->by_slot, srnic_mpt_slot_of(mws->mpt, key));
 }
 
-/* Is it this window's? The handle is another in each life of the slot (key.c). */
+/* Is it this window's? */
 static bool is_named(const struct srnic_window *w, u32 key)
 {
 	lockdep_assert_held(&w->lock);
-	return !w->dead && !((w->user.e->key ^ key) & ~0xffu);
+	return !w->dead && srnic_key_same_handle(w->user.e->key, key);
 }
 
 static enum srnic_key_reason bind_region(struct srnic_mws *mws,
@@ -189,7 +187,7 @@ static enum srnic_key_reason bind_region(struct srnic_mws *mws,
 	bool type2 = w->type == IB_MW_TYPE_2;
 	struct srnic_mpt_grant grant = {
 		.key = bind->key,
-		.access = bind->access & WINDOW_RIGHTS,
+		.access = bind->access & SRNIC_REMOTE_RIGHTS,
 		.pdn = bind->pdn,
 		.qpn = type2 ? bind->qpn : SRNIC_MPT_ANY_QP,
 		.iova = bind->access & IB_ZERO_BASED ? 0 : bind->addr,
@@ -251,7 +249,7 @@ static enum srnic_key_reason bind_locked(struct srnic_mws *mws,
 	if (!bind->length)
 		return SRNIC_KEY_BOUNDS;
 	/* a window is for peers; programs name the local right all the same */
-	if (bind->access & ~(WINDOW_RIGHTS | IB_ZERO_BASED |
+	if (bind->access & ~(SRNIC_REMOTE_RIGHTS | IB_ZERO_BASED |
 			     IB_ACCESS_LOCAL_WRITE))
 		return SRNIC_KEY_ACCESS;
 	if (bind->access & (IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC))

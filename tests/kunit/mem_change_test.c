@@ -376,17 +376,26 @@ static void change_is_a_barrier(struct kunit *test)
 	srnic_mpt_destroy(r->mpt);
 }
 
+/**
+ * struct shown - what another thread is given to work on
+ * @mpt: table
+ * @e: an entry, or NULL
+ */
+struct shown {
+	struct srnic_mpt *mpt;
+	struct srnic_mpt_entry *e;
+};
+
 /* Changes the key until it has gone. */
 static int changer(void *data)
 {
-	struct srnic_mpt_entry **shared = data;
-	struct srnic_mpt *mpt = (void *)shared[0];
+	struct shown *shown = data;
 	u32 done = 0;
 
 	while (!kthread_should_stop()) {
-		struct srnic_mpt_entry *e = READ_ONCE(shared[1]);
+		struct srnic_mpt_entry *e = READ_ONCE(shown->e);
 
-		if (e && change(mpt, e, false, done & 1 ? &first : &second,
+		if (e && change(shown->mpt, e, false, done & 1 ? &first : &second,
 				READ_ONCE(e->key)) == SRNIC_KEY_OK)
 			done++;
 		cond_resched();
@@ -397,19 +406,18 @@ static int changer(void *data)
 /* A revoke isn't undone by a change that comes at the same time. */
 static void revoke_meets_change(struct kunit *test)
 {
-	struct srnic_mpt_entry *shared[2] = {};
 	struct srnic_mpt *mpt = new_mpt(test);
+	struct shown shown = { .mpt = mpt };
 	unsigned long end = jiffies + HZ;
 	struct task_struct *task;
 	u32 bad = 0, rounds = 0;
 
-	shared[0] = (void *)mpt;
-	task = kthread_run(changer, shared, "srnic_changer");
+	task = kthread_run(changer, &shown, "srnic_changer");
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, task);
 	while (time_before(jiffies, end)) {
 		struct srnic_mpt_entry *e = new_key(test, mpt, SRNIC_MPT_MR, &first);
 
-		WRITE_ONCE(shared[1], e);
+		WRITE_ONCE(shown.e, e);
 		if (rounds % 4)
 			udelay(rounds % 40);
 		else
@@ -419,7 +427,7 @@ static void revoke_meets_change(struct kunit *test)
 		bad += READ_ONCE(e->state) != SRNIC_MPT_REVOKED;
 		cond_resched();
 		bad += READ_ONCE(e->state) != SRNIC_MPT_REVOKED;
-		WRITE_ONCE(shared[1], NULL);
+		WRITE_ONCE(shown.e, NULL);
 		usleep_range(50, 100);
 		srnic_mpt_free(mpt, e);
 	}
@@ -432,17 +440,16 @@ static void revoke_meets_change(struct kunit *test)
 /* Invalidates the key that is shown, whether it lives or not. */
 static int invalidator(void *data)
 {
-	struct srnic_mpt_entry **shared = data;
-	struct srnic_mpt *mpt = (void *)shared[0];
+	struct shown *shown = data;
 	u32 asked = 0;
 
 	while (!kthread_should_stop()) {
-		struct srnic_mpt_entry *e = READ_ONCE(shared[1]);
+		struct srnic_mpt_entry *e = READ_ONCE(shown->e);
 		int burst = 100;
 
 		while (e && burst--) {
-			invalidate_as(mpt, SRNIC_MPT_FRMR, READ_ONCE(e->key),
-				      PDN, 1, 0);
+			invalidate_as(shown->mpt, SRNIC_MPT_FRMR,
+				      READ_ONCE(e->key), PDN, 1, 0);
 			asked++;
 		}
 		cond_resched();
@@ -453,20 +460,19 @@ static int invalidator(void *data)
 /* A slot that is given back is free, whatever is asked of its key then. */
 static void free_meets_invalidate(struct kunit *test)
 {
-	struct srnic_mpt_entry *shared[2] = {};
 	struct srnic_mpt *mpt = new_mpt(test);
+	struct shown shown = { .mpt = mpt };
 	unsigned long end = jiffies + HZ;
 	struct task_struct *task;
 	u32 bad = 0, rounds = 0;
 
-	shared[0] = (void *)mpt;
-	task = kthread_run(invalidator, shared, "srnic_invalidator");
+	task = kthread_run(invalidator, &shown, "srnic_invalidator");
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, task);
 	while (time_before(jiffies, end)) {
 		struct srnic_mpt_entry *e = new_key(test, mpt, SRNIC_MPT_MR, &first);
 		u32 i;
 
-		WRITE_ONCE(shared[1], e);
+		WRITE_ONCE(shown.e, e);
 		if (!(rounds++ % 16))
 			usleep_range(20, 50);
 		srnic_mpt_kill(mpt, e, SRNIC_MPT_INVALID);

@@ -143,7 +143,7 @@ static void rereg_cannot_be_written(struct kunit *test)
 	u8 byte = 0;
 
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, mr);
-	KUNIT_EXPECT_EQ(test, rights(mr, RW), -EFAULT);
+	KUNIT_EXPECT_EQ(test, rights(mr, RW), -EPERM);
 	KUNIT_EXPECT_EQ(test, get(f, mr->ibmr.rkey, 0, 1, &byte), SRNIC_KEY_OK);
 	KUNIT_EXPECT_EQ(test, put(f, mr->ibmr.rkey, 0, 1, &byte),
 			SRNIC_KEY_ACCESS);

@@ -188,14 +188,11 @@ static void begin(struct victim *v, enum message msg)
 		request(v, IB_OPCODE_RC_RDMA_WRITE_MIDDLE, 1, MTU);
 		break;
 	case READ_OP:
-		/* its answers wait for the netdev */
-		tp_block(v->t);
 		request(v, IB_OPCODE_RC_RDMA_READ_REQUEST, 0, LEN);
 		break;
 	default:
 		request(v, IB_OPCODE_RC_FETCH_ADD, 0, 0);
 	}
-	tp_drop_all(&v->t->b);
 }
 
 static void go_on(struct victim *v, enum message msg)
@@ -217,19 +214,8 @@ static void replay(struct victim *v, enum message msg)
 {
 	int i;
 
-	for (i = 0; i < 3; i++) {
-		switch (msg) {
-		case WRITE_OP:
-			request(v, IB_OPCODE_RC_RDMA_WRITE_FIRST, 0, MTU);
-			request(v, IB_OPCODE_RC_RDMA_WRITE_MIDDLE, 1, MTU);
-			break;
-		case READ_OP:
-			request(v, IB_OPCODE_RC_RDMA_READ_REQUEST, 0, LEN);
-			break;
-		default:
-			request(v, IB_OPCODE_RC_FETCH_ADD, 0, 0);
-		}
-	}
+	for (i = 0; i < 3; i++)
+		begin(v, msg);
 }
 
 /* Nothing with data in it; a refusal, if something was asked for. */
@@ -263,7 +249,11 @@ static void try_one(struct tp_pair *t, struct victim *v, enum end how,
 	tp_connect(t, NULL);
 	new_victim(t, v, how);
 	memset(t->a.mem, 0x11, MTU);
+	/* a READ's answers wait for the netdev */
+	if (msg == READ_OP)
+		tp_block(t);
 	begin(v, msg);
+	tp_drop_all(&t->b);
 	do_end(v, how);
 	memset(buf, FILL, PAGE_SIZE);
 	KUNIT_ASSERT_EQ(test, copy_to_user((void __user *)v->user, buf,
@@ -325,6 +315,7 @@ static void barrier_without_end(struct kunit *test)
 
 	tp_connect(t, NULL);
 	new_victim(t, v, DEREG);
+	tp_block(t);
 	begin(v, READ_OP);
 	tp_unblock(t);
 	KUNIT_ASSERT_NOT_NULL(test, tp_next(&t->b));
