@@ -129,6 +129,24 @@ def emulator():
           "a fault behind another complaint is the kernel's")
 
 
+def untouched():
+    """Who a kernel's death in its boot may be blamed on."""
+    class Host:  # pylint: disable=too-few-public-methods
+        """What watch knows of a guest."""
+        booted, bad_line, console = False, 1, []
+
+    oops = "[    4.5] CPU: 0 UID: 0 PID: 0 Comm: swapper/0 {} 6.12.1-amd64 #1"
+    for taint, booted, wanted in (("Not tainted", False, True), ("Not tainted", True, False),
+                                  ("Tainted: G           OE", False, False)):
+        host = Host()
+        host.booted, host.console = booted, ["x", "Oops: x", oops.format(taint)]
+        check(watch.died_untouched(host) is wanted,
+              f"a kernel that dies {'after' if booted else 'in'} its boot: {taint}")
+    host = Host()
+    host.console = [oops.format("Not tainted"), "WARNING: x"]
+    check(not watch.died_untouched(host), "what was said before the complaint doesn't count")
+
+
 def targets():
     """make help tells of each target in one line."""
     with open(f"{TOP}/Makefile", encoding="utf-8") as file:
@@ -217,6 +235,7 @@ def main():
     for line in REMARKS:
         check(not watch.is_complaint(line), f"a remark: {line[10:60]}")
     emulator()
+    untouched()
     targets()
     layers()
     donors()

@@ -16,6 +16,7 @@ import time
 
 KERNEL_COMPLAINT = 120
 EMULATOR_FAULT = 121
+BOOT_FAULT = 122
 TIMEOUT = 124
 NO_BOOT = 125
 
@@ -49,6 +50,13 @@ def emulator_fault(lines):
         return None
     match = next(filter(None, map(_EFLAGS.search, lines)), None)
     return match[1] if match and int(match[1], 16) & _NO_CPU_HAS else None
+
+
+def died_untouched(guest):
+    """Did its kernel die while it booted, with none of our modules in it? Then it,
+    or the CPU that QEMU emulates, did that alone."""
+    return not guest.booted and any(
+        "Not tainted" in line for line in guest.console[guest.bad_line:])
 
 
 def is_complaint(line):
@@ -95,12 +103,12 @@ class Guest:
 class Watch:
     """Follows the guests until they are done or one of them fails."""
 
-    def __init__(self, machines, options):
+    def __init__(self, machines, options, mode="w"):
         self.guests = [Guest(machine) for machine in machines]
         self.options = options
         self.started = time.monotonic()
         self.selector = selectors.DefaultSelector()
-        self._log = open(options.log, "w", encoding="utf-8") if options.log else None
+        self._log = open(options.log, mode, encoding="utf-8") if options.log else None
         for guest in self.guests:
             for name in guest.lines:
                 listener = socket.socket(socket.AF_UNIX)
@@ -214,6 +222,10 @@ class Watch:
             self.say(f"vm: the CPU that QEMU emulates for host {bad[0].host} went wrong: "
                      f"EFLAGS {faults[0]} has bits that no CPU has. Run it again")
             return EMULATOR_FAULT
+        if all(died_untouched(guest) for guest in bad):
+            self.say(f"vm: the kernel of host {bad[0].host} died in its boot, "
+                     "before a module of srnic was in it (above)")
+            return BOOT_FAULT
         self.say(f"vm: the kernel of host {bad[0].host} complained (above)")
         return KERNEL_COMPLAINT
 
@@ -258,7 +270,7 @@ class Watch:
             status = self._verdict()
             if status is not None:
                 break
-        if status not in (KERNEL_COMPLAINT, EMULATOR_FAULT):
+        if status not in (KERNEL_COMPLAINT, EMULATOR_FAULT, BOOT_FAULT):
             # output first, then a complaint that the last moments brought
             self._drain(0.3)
             for guest in self.guests:

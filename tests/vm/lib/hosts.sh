@@ -81,9 +81,18 @@ wait_for()
 	shift
 	until "$@"; do
 		[ $EPOCHSECONDS -lt $end ] || return 1
-		sleep 0.1
+		_nap
 	done
 }
+
+# A tenth of a second: "sleep" would be a process, which costs as much again.
+_nap()
+{
+	[ -n "$_nap_fd" ] || exec {_nap_fd}<> <(:)
+	read -r -t 0.1 -u "$_nap_fd"
+	return 0
+}
+_nap_fd=''
 
 _listens()
 {

@@ -76,6 +76,34 @@ _perf_listens()
 	return 1
 }
 
+# _perf_server PORT COMMAND...: it, with a line as soon as it listens. The empty
+# line after that: on_b holds one back.
+_perf_server()
+{
+	local port=$1 pid
+
+	shift
+	"$@" &
+	pid=$!
+	if wait_for 10 _perf_listens "$port"; then
+		printf '@listens\n\n'
+	else
+		kill "$pid" 2>/dev/null
+		printf '@mute\n\n'
+	fi
+	wait "$pid"
+}
+
+# _perf_says FILE: has the server said which?
+_perf_says()
+{
+	local lines
+
+	mapfile -t lines <"$1"
+	_perf_said=${lines[*]}
+	[[ $_perf_said == *@listens* || $_perf_said == *@mute* ]]
+}
+
 # With -R perftest's client may be faster than its server: both shake hands, then
 # the server begins to listen. It is rejected (8: invalid service ID; datagrams: 1,
 # unsupported service ID), and dies of it. That is tried again.
@@ -111,15 +139,15 @@ _perf()
 	# one's may linger
 	read -r port 2>/dev/null </tmp/perf.port || port=18515
 	echo $((port + 1)) >/tmp/perf.port
-	on_b timeout "$limit" "$tool" -d "${DEV_B:-srnic0}" -p "$port" -F \
+	: >"/tmp/perf.$port"
+	on_b "_perf_server $port timeout $limit $tool -d ${DEV_B:-srnic0} -p $port -F" \
 		"${common[*]}" "${args_b[*]}" >"/tmp/perf.$port" 2>&1 &
 	server=$!
-	if on_b wait_for 10 _perf_listens "$port"; then
+	if wait_for $((limit + 10)) _perf_says "/tmp/perf.$port" && ! [[ $_perf_said == *mute* ]]; then
 		timeout "$limit" "$tool" -d "${DEV_A:-srnic0}" -p "$port" -F \
 			"${common[@]}" "${args_a[@]}" "${PERF_PEER:-$PEER_IP}" 2>&1 || status=$?
 	else
 		echo "$tool: the server does not listen"
-		kill "$server" 2>/dev/null
 		status=1
 	fi
 	if [ $status -ne 0 ]; then
