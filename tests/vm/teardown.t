@@ -7,7 +7,7 @@
 # the other host's program ends by itself, with an error: who sends is told by
 # the transport (so where the client's device goes, both send, or the server
 # sees the client's program go); the module can be unloaded on both hosts; and
-# after that all works again. On the debug kernel: teardown_debug.t.
+# after that all works again. On the debug kernel: link_end_debug.t.
 # shellcheck disable=SC2034,SC2154 # what is shared with ends.sh
 . /srnic/tests/vm/lib/lib.sh
 . /srnic/tests/vm/guest/perftest.sh
