@@ -219,6 +219,7 @@ void srnic_mpt_leave(struct srnic_mpt *mpt);
  * @iova:
  * @length:
  * @runs: of its MTT; 0 unless it is VALID
+ * @table: bytes of its MTT, the room for runs not in use included; as @runs
  * @age: seconds since srnic_mpt_alloc()
  * @users: CPUs that are using it now
  */
@@ -233,6 +234,7 @@ struct srnic_mpt_view {
 	u64 iova;
 	u64 length;
 	u32 runs;
+	u64 table;
 	u32 age;
 	u32 users;
 };

@@ -218,7 +218,12 @@ bool srnic_mpt_view(struct srnic_mpt *mpt, u32 slot, struct srnic_mpt_view *to)
 	to->length = READ_ONCE(e->length);
 	to->age = (u32)ktime_get_seconds() - READ_ONCE(e->born);
 	mtt = READ_ONCE(e->mtt);
-	to->runs = to->state == SRNIC_MPT_VALID && mtt ? mtt->nruns : 0;
+	to->runs = 0;
+	to->table = 0;
+	if (to->state == SRNIC_MPT_VALID && mtt) {
+		to->runs = mtt->nruns;
+		to->table = struct_size(mtt, run, mtt->max);
+	}
 	/* all of the above before: pairs with the acquire in kill */
 	smp_store_release(guard, NULL);
 	local_bh_enable();

@@ -15,7 +15,8 @@
 
 struct detail {
 	const char *name;
-	u32 value;
+	u64 value;
+	bool wide;	/* shown with 64 bits */
 };
 
 static int put_details(struct sk_buff *msg, const struct detail *d, size_t n,
@@ -29,7 +30,8 @@ static int put_details(struct sk_buff *msg, const struct detail *d, size_t n,
 	if (name && rdma_nl_put_driver_string(msg, name, text))
 		goto cancel;
 	for (i = 0; i < n; i++)
-		if (rdma_nl_put_driver_u32(msg, d[i].name, d[i].value))
+		if (d[i].wide ? rdma_nl_put_driver_u64(msg, d[i].name, d[i].value) :
+		    rdma_nl_put_driver_u32(msg, d[i].name, d[i].value))
 			goto cancel;
 	nla_nest_end(msg, nest);
 	return 0;
@@ -50,13 +52,14 @@ int srnic_fill_res_mr_entry(struct sk_buff *msg, struct ib_mr *ibmr)
 {
 	const struct srnic_mr *mr = to_srnic_mr(ibmr);
 	struct srnic_mpt_view e = {};
-	struct detail d[3];
+	struct detail d[4];
 
 	/* it may be registered anew meanwhile */
 	srnic_mpt_view(mr->mpt, mr->user.e->slot, &e);
 	d[0] = (struct detail){ "runs", e.runs };
-	d[1] = (struct detail){ "generation", e.gen };
-	d[2] = (struct detail){ "revoked", e.state == SRNIC_MPT_REVOKED };
+	d[1] = (struct detail){ "table_bytes", e.table, .wide = true };
+	d[2] = (struct detail){ "generation", e.gen };
+	d[3] = (struct detail){ "revoked", e.state == SRNIC_MPT_REVOKED };
 	return put_details(msg, d, ARRAY_SIZE(d), "memory",
 			   e.kind == SRNIC_MPT_DMA ? "any" :
 			   READ_ONCE(mr->memory) ?: "ram");

@@ -3,13 +3,15 @@
 # Usage: [ROUNDS=5] tests/perf/keys.t
 #
 # Keys: registering and deregistering, srnic against rdma_rxe by turns in one boot;
-# with ten live keys and with a million; memory for each; and, in a boot of its own
-# where the clock counts instructions, lookups with the key cache and without. Runs
-# on the host, where it starts itself in VMs.
+# with ten live keys and with a million; memory for each; the end of a key while a
+# peer writes to it; and, where the clock counts instructions, lookups with the key
+# cache and without. Runs on the host, where it starts itself in VMs.
 if [ -z "${HOST:-}" ]; then
 	cd "$(dirname "$0")/../.." || exit
 	scripts/vm run --tap --quiet --hosts 1 --memory 4096 --timeout 1800 \
 		--env "ROUNDS=${ROUNDS:-5}" --env PART=registrations tests/perf/keys.t || exit
+	scripts/vm run --tap --quiet --hosts 1 --cpus 2 --timeout 600 \
+		--env PART=barrier tests/perf/keys.t || exit
 	exec scripts/vm run --tap --quiet --hosts 1 --memory 1024 --icount --timeout 900 \
 		--env PART=lookups tests/perf/keys.t
 fi
@@ -39,6 +41,22 @@ lookups()
 	done_testing
 }
 
+# In a guest that does nothing else.
+barrier()
+{
+	local index
+
+	rdma_up srnic && index=$(wait_for 10 gid_index srnic0 "$MY_IP") || bail "no srnic0"
+	diag "The end of a key while a peer WRITEs to it, 1 MiB each: 100 times, milliseconds"
+	diag "| way | median | longest |"
+	diag "| --- | --- | --- |"
+	ok "measured" eval "barrier_bench srnic0 $index 100 >/tmp/barrier"
+	while read -r way _ median _ longest; do
+		diag "| $way | $median | $longest |"
+	done </tmp/barrier
+	done_testing
+}
+
 # pairs TYPE SIZE COUNT: a second
 pairs()
 {
@@ -47,7 +65,7 @@ pairs()
 
 registrations()
 {
-	local type size count round line
+	local type size count round line huge=/proc/sys/vm/nr_hugepages
 
 	for ((round = 1; round <= ROUNDS; round++)); do
 		for type in srnic rxe; do
@@ -66,13 +84,21 @@ registrations()
 			"$(ratios /tmp/result.srnic.$size /tmp/result.rxe.$size high) |"
 		pass "$size bytes: measured"
 	done
+	# else pages that CPUs keep for themselves come and go in what is measured
+	echo 100000 >/proc/sys/vm/percpu_pagelist_high_fraction
 	diag "Kernel memory for each region"
 	for type in srnic rxe; do
 		rdma_up $type || bail "no ${type}0"
 		# the core's and the allocator's own growth isn't the second one's
 		reg_bench ${type}0 4096 1 20000 >/dev/null
 		diag "$type: 4 KiB: $(reg_bench ${type}0 4096 1 20000 | grep live)"
-		diag "$type: 1 GiB: $(reg_bench ${type}0 1073741824 1 1 2>&1 | head -n 1)"
+		# the same memory again and again: what the allocator keeps is little then
+		diag "$type: 1 GiB in scattered pages of 4 KiB:" \
+			"$(reg_bench ${type}0 1073741824 1 16 scattered | grep live)"
+		echo 520 >$huge
+		diag "$type: 1 GiB in pages of 2 MiB:" \
+			"$(reg_bench ${type}0 1073741824 1 128 huge | grep live)"
+		echo 0 >$huge
 		rdma link del ${type}0
 		rmmod "${type/#rxe/rdma_rxe}"
 	done

@@ -9,23 +9,7 @@
 rdma_up srnic || bail "no srnic link"
 index=$(gid_index srnic0 "$MY_IP") || bail "no GID for $MY_IP"
 
-# check PROGRAM OPTION...: its results are ours
-check()
-{
-	local status=0 program=$1 line
-
-	shift
-	timeout 150 "$program" srnic0 "$index" "$@" >/tmp/out 2>&1 || status=$?
-	while read -r line; do
-		case $line in
-		ok*)		pass "${line#*- }" ;;
-		not\ ok*)	fail "${line#*- }" || : ;;
-		1..*)		;;
-		*)		diag "$line" ;;
-		esac
-	done </tmp/out
-	like "$program $* came to its end" "$(tail -n 1 /tmp/out)/$status" '^1\.\.[0-9]+/[01]$'
-}
+check() { adopt timeout 150 "$1" srnic0 "$index" "${@:2}"; }
 
 check queue_check
 check ring_check

@@ -10,6 +10,7 @@
 #   skip "what" "why"               one test that can't run here
 #   diag TEXT                       a comment
 #   bail TEXT                       give up, the whole file fails
+#   adopt CMD...                    what CMD prints is TAP: its results are ours
 #   done_testing                    at the end: prints the plan, and exits
 # shellcheck shell=bash
 tap_count=0
@@ -97,6 +98,22 @@ skip()
 {
 	tap_count=$((tap_count + 1))
 	printf 'ok %d - %s # SKIP %s\n' "$tap_count" "$1" "$2"
+}
+
+adopt()
+{
+	local status=0 line
+
+	"$@" >/tmp/adopt 2>&1 </dev/null || status=$?
+	while IFS= read -r line; do
+		case $line in
+		ok*)		pass "${line#*- }" ;;
+		not\ ok*)	fail "${line#*- }" || : ;;
+		1..*)		;;
+		*)		diag "${line#\# }" ;;
+		esac
+	done </tmp/adopt
+	like "it came to its end: $*" "$(grep '^1\.\.' /tmp/adopt)/$status" '^1\.\.[0-9]+/[01]$'
 }
 
 bail()

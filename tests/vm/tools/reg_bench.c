@@ -3,10 +3,11 @@
  * How fast memory is registered, and what a registration costs in memory
  * (tests/perf/keys.t).
  *
- *   reg_bench DEV SIZE COUNT [LIVE]
+ *   reg_bench DEV SIZE COUNT [LIVE [huge|scattered]]
  *
  * LIVE regions of SIZE bytes (default 0) are registered and stay; then one more is
- * registered and deregistered COUNT times. Prints
+ * registered and deregistered COUNT times. huge: in pages of 2 MiB; scattered: in
+ * pages of 4 KiB, no two of them neighbours in memory. Prints
  *
  *   live N seconds S bytes B      how long that took, kernel memory for each
  *   pairs N seconds S             the rest
@@ -49,6 +50,27 @@ static long long available(void)
 	return kib * 1024;
 }
 
+static uint8_t *memory(size_t size, const char *how)
+{
+	int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+	uint8_t *area;
+	size_t i;
+
+	if (!strcmp(how, "huge"))
+		flags |= MAP_HUGETLB;
+	if (strcmp(how, "scattered"))
+		return mmap(NULL, size, PROT_READ | PROT_WRITE, flags | MAP_POPULATE, -1, 0);
+	area = mmap(NULL, 2 * size, PROT_READ | PROT_WRITE, flags, -1, 0);
+	if (area == MAP_FAILED || madvise(area, 2 * size, MADV_NOHUGEPAGE))
+		return MAP_FAILED;
+	/* the kernel gives page after page: every other one to somebody else */
+	for (i = 0; i < size; i += PAGE) {
+		area[i] = 1;
+		area[size + i] = 1;
+	}
+	return area;
+}
+
 static struct ibv_mr *reg(struct ibv_pd *pd, uint8_t *at, size_t size)
 {
 	struct ibv_mr *mr = ibv_reg_mr(pd, at, size, ACCESS);
@@ -71,7 +93,7 @@ int main(int argc, char **argv)
 	double start;
 
 	if (argc < 4) {
-		fprintf(stderr, "usage: reg_bench DEV SIZE COUNT [LIVE]\n");
+		fprintf(stderr, "usage: reg_bench DEV SIZE COUNT [LIVE [huge|scattered]]\n");
 		return 2;
 	}
 	size = strtoul(argv[2], NULL, 0);
@@ -79,8 +101,8 @@ int main(int argc, char **argv)
 	live = argc > 4 ? strtoul(argv[4], NULL, 0) : 0;
 	ctx = open_named(argv[1]);
 	pd = ctx ? ibv_alloc_pd(ctx) : NULL;
-	area = mmap(NULL, size + SPREAD * PAGE, PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	/* what they share is a multiple of 2 MiB */
+	area = memory(size + SPREAD * PAGE, argc > 5 ? argv[5] : "");
 	mr = calloc(live + 1, sizeof(*mr));
 	if (!pd || area == MAP_FAILED || !mr) {
 		perror("reg_bench");

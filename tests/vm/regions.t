@@ -1,0 +1,44 @@
+#!/bin/bash
+# vm: --hosts 1 --cpus 2 --append memmap=128M!512M --timeout 400
+# SPDX-License-Identifier: GPL-2.0
+# Registrations of a program: a hundred thousand lives in the smallest key table,
+# each dead key presented again; 8 GiB; a DAX device's memory (the 128 MiB that the
+# kernel is told to take for persistent memory).
+# shellcheck source=tests/vm/lib/lib.sh
+. /srnic/tests/vm/lib/lib.sh
+
+# with PARAMETER...: the module anew, and its link
+with()
+{
+	! [ -e /sys/module/srnic ] || { rdma link del srnic0 && rmmod srnic; } || return
+	modprobe srnic "$@" && rdma_up srnic && index=$(wait_for 10 gid_index srnic0 "$MY_IP")
+}
+
+with mpt_order=8 || bail "no srnic link"
+is "a table of 256 slots" "$(cat /sys/module/srnic/parameters/mpt_order)" 8
+adopt timeout 200 key_check srnic0 "$index" --lives 100000
+with || bail "no srnic link"
+adopt timeout 200 key_check srnic0 "$index" --large 8192
+table=$(grep -A 1 'mrlen 8589934592' /tmp/adopt | grep -o 'drv_runs .* drv_gen' | tr -dc '0-9 ')
+read -r runs bytes <<<"$table"
+num "its table is as large as its runs need" "$bytes" -ge $((runs * 24))
+num "and not much larger" "$bytes" -lt $((runs * 25 + 4096))
+
+# A region of persistent memory becomes a device that programs map.
+dax()
+{
+	local seed space=namespace0.0
+
+	modprobe nd_e820 && modprobe nd_pmem && modprobe dax_pmem && modprobe device_dax &&
+		cd /sys/bus/nd/devices && seed=$(cat region0/dax_seed) &&
+		echo $space >../drivers/nd_pmem/unbind || return
+	cat /proc/sys/kernel/random/uuid >"$seed/uuid"
+	echo ram >"$seed/mode"
+	echo 4096 >"$seed/align"
+	echo $space >"$seed/namespace"
+	echo "$seed" >../drivers/dax_pmem/bind && wait_for 10 test -c /dev/dax0.0
+}
+ok "a DAX device" dax
+adopt timeout 100 key_check srnic0 "$index" --memory /dev/dax0.0
+ok "the module unloads" eval "rdma link del srnic0 && rmmod srnic"
+done_testing
