@@ -1,5 +1,5 @@
 #!/bin/bash
-# vm: --hosts 2 --donors a:bar,a:pmr:32M,b:bar:16M@root,a:cmb:8M,a:testdev:4M,a:edu,a:bar:128M,a:cmb@root,b:edu
+# vm: --hosts 2 --donors a:bar,a:pmr:32M,b:bar:16M@root,a:cmb:8M,a:testdev:4M,a:edu,a:bar:128M,a:both:8M,a:nvme,a:cmb@root,b:edu
 # SPDX-License-Identifier: GPL-2.0
 # What --donors promises: each kind is what it says, as large as it says, and
 # where it says: under the one switch, or @root on a root port of its own.
@@ -61,16 +61,25 @@ donor "the second bar" "$(donor_bdf bar 1)" 2 $((128 * M)) $switch
 donor "testdev" "$(donor_bdf testdev)" 2 $((4 * M)) $switch
 donor "edu" "$(donor_bdf edu)" 0 $M $switch
 
-# three NVMe controllers, in the order of the list
+# five NVMe controllers, in the order of the list
 pmr=$(donor_bdf nvme 0)
 cmb=$(donor_bdf nvme 1)
-far=$(donor_bdf nvme 2)
+both=$(donor_bdf nvme 2)
+neither=$(donor_bdf nvme 3)
+far=$(donor_bdf nvme 4)
 donor "pmr" "$pmr" 4 $((32 * M)) $switch
 donor "cmb" "$cmb" 2 $((8 * M)) $switch
+donor "both: the CMB" "$both" 2 $((4 * M)) $switch
+donor "both: the PMR" "$both" 4 $((8 * M)) $switch
+donor "nvme" "$neither" 2 0 $switch
 donor "cmb@root" "$far" 2 $((16 * M)) $root
 is "pmr: a PMR" "$(nvme_has "$pmr" 56)" 1
 is "pmr: no CMB" "$(nvme_has "$pmr" 57)" 0
 is "cmb: a CMB" "$(nvme_has "$cmb" 57)" 1
 is "cmb: no PMR" "$(nvme_has "$cmb" 56)" 0
+is "both: a CMB" "$(nvme_has "$both" 57)" 1
+is "both: a PMR" "$(nvme_has "$both" 56)" 1
+is "nvme: no CMB" "$(nvme_has "$neither" 57)" 0
+is "nvme: no PMR" "$(nvme_has "$neither" 56)" 0
 is "cmb@root: a CMB" "$(nvme_has "$far" 57)" 1
 done_testing

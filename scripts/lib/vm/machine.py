@@ -147,6 +147,7 @@ class Machine:
         if self.kernel.debug:
             append += ["panic_on_warn=1", "hung_task_panic=0", "workqueue.watchdog_thresh=120",
                        "sysctl.kernel.hung_task_timeout_secs=100"]
+        append += opt.append
         return ["qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none",
                 "-no-reboot", "-machine", "q35,usb=off", *accel,
                 "-smp", str(opt.cpus), "-m", opt.memory or ("2G" if self.kernel.debug else "1G"),

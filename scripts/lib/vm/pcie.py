@@ -22,6 +22,9 @@ KINDS = {
     "bar": (64, True),
     "pmr": (64, True),
     "cmb": (16, False),
+    # a CMB (of 4 MiB) and a PMR; neither
+    "both": (64, True),
+    "nvme": (0, False),
     "testdev": (16, False),
     "edu": (1, False),
 }
@@ -75,6 +78,8 @@ def _device(donor, bus):
         "bar": f"ivshmem-plain,memdev={mem}",
         "pmr": f"nvme,serial={donor.name},pmrdev={mem}",
         "cmb": f"nvme,serial={donor.name},cmb_size_mb={mib}",
+        "both": f"nvme,serial={donor.name},cmb_size_mb=4,pmrdev={mem}",
+        "nvme": f"nvme,serial={donor.name}",
         "testdev": f"pci-testdev,membar={donor.size}",
         "edu": "edu",
     }[donor.kind]

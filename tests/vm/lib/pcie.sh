@@ -2,7 +2,7 @@
 # Donors.
 #
 #   donor_bdf KIND [N]     the PCI address of the N-th (default 0) bar, pmr
-#                          (any nvme: cmb as well), testdev or edu
+#                          (any nvme: cmb, both as well), testdev or edu
 #   bind_to DRIVER BDF     bind a PCI function to a driver by driver_override
 #   donate_bar [N]         p2pmem and p2pmem_bar loaded, the N-th bar bound;
 #                          prints the /dev/p2pmem* that appeared
