@@ -13,6 +13,56 @@
 
 #include <linux/types.h>
 
+/**
+ * DOC: a donor
+ *
+ * A driver that has memory to spare in a BAR donates it when it binds::
+ *
+ *	static int mine_probe(struct pci_dev *pdev, const struct pci_device_id *id)
+ *	{
+ *		struct p2pmem_donation d = {
+ *			.pdev = pdev,
+ *			.bar = 2,
+ *			.offset = SZ_4M,
+ *			.kind = P2PMEM_KIND_BAR,
+ *			.owner = THIS_MODULE,
+ *		};
+ *		struct p2pmem *p;
+ *		int ret;
+ *
+ *		ret = pcim_enable_device(pdev);
+ *		if (!ret)
+ *			ret = pcim_request_region(pdev, d.bar, KBUILD_MODNAME);
+ *		if (ret)
+ *			return ret;
+ *
+ *		p = p2pmem_donate(&d);
+ *		if (IS_ERR(p))
+ *			return PTR_ERR(p);
+ *		pci_set_drvdata(pdev, p);
+ *		return 0;
+ *	}
+ *
+ *	static void mine_remove(struct pci_dev *pdev)
+ *	{
+ *		p2pmem_withdraw(pci_get_drvdata(pdev));
+ *	}
+ *
+ * That is all: when it unbinds, p2pmem_withdraw() takes the memory away from
+ * whoever has it. A driver with more than one range donates each. One whose
+ * memory is persistent sets @persistent and, unless a read of the memory is all
+ * that makes writes durable, an op for it::
+ *
+ *	static int mine_persist(void *priv, u64 offset, u64 len)
+ *	{
+ *		struct mine *m = priv;
+ *
+ *		return readl(m->regs + MINE_STATUS) & MINE_WRITES_LOST ? -EIO : 0;
+ *	}
+ *
+ * drivers/p2pmem/donors has donors in use.
+ */
+
 struct device;
 struct module;
 struct p2pmem;
@@ -71,6 +121,7 @@ struct p2pmem_donation {
 
 struct p2pmem *p2pmem_donate(const struct p2pmem_donation *d);
 void p2pmem_withdraw(struct p2pmem *p);
+void p2pmem_health_changed(struct p2pmem *p, const char *health);
 
 /**
  * struct p2pmem_hold_ops - callbacks to the holder of a range
