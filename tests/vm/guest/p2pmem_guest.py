@@ -22,6 +22,7 @@ CLASS = "/sys/class/p2pmem/"
 IVSHMEM = ("0x1af4", "0x1110")
 TESTDEV = ("0x1b36", "0x0005")
 EDU = ("0x1234", "0x11e8")
+NVME = ("0x1b36", "0x0010")
 
 libc = ctypes.CDLL(None, use_errno=True)
 libc.mmap.restype = ctypes.c_void_p
@@ -64,12 +65,31 @@ def donation(bdf):
     raise LookupError(bdf)
 
 
-def bind(bdf):
-    """Bind to p2pmem_bar; returns 'p2pmemN', raises OSError when refused."""
+def donations(bdf):
+    """All 'p2pmemN' whose donor it is, in the order of their numbers."""
+    device = os.path.realpath(PCI + bdf)
+    names = [os.path.basename(path) for path in glob.glob(CLASS + "p2pmem*")
+             if os.path.realpath(path + "/device") == device]
+    return sorted(names, key=lambda name: int(name[len("p2pmem"):]))
+
+
+def detach(bdf):
+    """From whatever driver it is bound to."""
     if os.path.exists(PCI + bdf + "/driver"):
         write(PCI + bdf + "/driver/unbind", bdf)
-    write(PCI + bdf + "/driver_override", "p2pmem_bar")
-    write(DRIVER + "bind", bdf)
+
+
+def attach(driver, bdf):
+    """Bind to a driver; returns its 'p2pmemN's, raises OSError when refused."""
+    detach(bdf)
+    write(PCI + bdf + "/driver_override", driver)
+    write("/sys/bus/pci/drivers/" + driver + "/bind", bdf)
+    return donations(bdf)
+
+
+def bind(bdf):
+    """Bind to p2pmem_bar; returns 'p2pmemN', raises OSError when refused."""
+    attach("p2pmem_bar", bdf)
     return donation(bdf)
 
 
@@ -110,6 +130,25 @@ def log_since(mark):
     log = subprocess.run(["dmesg"], capture_output=True, text=True,
                          check=True).stdout
     return log[log.rindex(mark):].split("\n")[1:-1]
+
+
+class Bar:
+    """A BAR as sysfs has it. While a driver has claimed it this takes a kernel
+    with iomem=relaxed."""
+
+    def __init__(self, bdf, number):
+        # an unbound function may not answer (command register, bit 1)
+        subprocess.run(["setpci", "-s", bdf, "COMMAND=2:2"], check=True)
+        fd = os.open(f"{PCI}{bdf}/resource{number}", os.O_RDWR | os.O_CLOEXEC)
+        self.map = mmap.mmap(fd, os.fstat(fd).st_size)
+        os.close(fd)
+
+    def u32(self, at):
+        # one access of that size, which slices don't promise
+        return ctypes.c_uint32.from_buffer(self.map, at).value
+
+    def put32(self, at, value):
+        ctypes.c_uint32.from_buffer(self.map, at).value = value
 
 
 class Mapping:
