@@ -38,7 +38,7 @@ ok "$line" eval "cd '$tmp' && export KDIR='$kernel' DESTDIR='$tmp/root' &&
 	{ ${line/sudo/$root} ; } >'$tmp/log' 2>&1 || { tail -n 40 '$tmp/log'; false; }"
 ok "root builds nothing" [ ! -e "$tmp/home" ]
 # Debian's kernels have their modules compressed
-for i in 'srnic.ko*' 'p2pmem.ko*' 'p2pmem_bar.ko*' 'libsrnic-rdmav*.so' srnic.driver \
+for i in 'srnic.ko*' 'p2pmem.ko*' 'p2pmem_bar.ko*' 'p2pmem_nvme.ko*' 'libsrnic-rdmav*.so' srnic.driver \
 		p2pmem.h srnic.7 p2pmem.4; do
 	ok "it installs $i" eval "find '$tmp/root' -name '$i' | grep -q ."
 done
@@ -51,7 +51,7 @@ dkms()
 
 	# shellcheck disable=SC1091 # what DKMS reads
 	. ./dkms.conf
-	[ "${MAKE[0]}" = "make KDIR=$kernel modules" ] && [ ${#BUILT_MODULE_NAME[@]} = 3 ] || return
+	[ "${MAKE[0]}" = "make KDIR=$kernel modules" ] && [ ${#BUILT_MODULE_NAME[@]} = 4 ] || return
 	for i in "${!BUILT_MODULE_NAME[@]}"; do
 		[ -e "$tmp/${BUILT_MODULE_LOCATION[i]}/${BUILT_MODULE_NAME[i]}.ko" ] &&
 			[ -n "${DEST_MODULE_LOCATION[i]}" ] || return

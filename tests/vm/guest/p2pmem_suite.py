@@ -56,7 +56,7 @@ def main(*programs):
     for name in programs:
         total.program(name)
     gone = subprocess.run(["modprobe", "-r", "p2pmem_taker", "p2pmem_bar",
-                           "p2pmem"], check=False).returncode == 0
+                           "p2pmem_nvme", "p2pmem"], check=False).returncode == 0
     total.line(gone, "the modules can be unloaded")
     if os.path.exists(KMEMLEAK):
         leaks = kmemleak()

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * One NVMe controller that donates its memory.
+ */
+#ifndef _P2PMEM_NVME_DONOR_H
+#define _P2PMEM_NVME_DONOR_H
+
+#include <linux/p2pmem.h>
+#include <linux/pci.h>
+#include <linux/workqueue.h>
+
+#include "nvme_regs.h"
+
+/**
+ * struct p2pmem_nvme - a controller that is bound to p2pmem_nvme
+ * @pdev: its PCI function
+ * @regs: its registers, the first NVME_REGS_SIZE bytes of BAR 0
+ * @cap: CAP. Constant.
+ * @vs: VS. Constant.
+ * @bars: length of its BARs. Constant.
+ * @cmb: its Controller Memory Buffer, if @cmb.size isn't 0. Constant.
+ * @cmb_donation: what became of it, NULL if nothing
+ * @pmr: its Persistent Memory Region, if @pmr.size isn't 0. Constant.
+ * @pmr_donation: what became of it, NULL if nothing
+ * @pmr_word: a word of the PMR, where reading one is the write barrier
+ * @watch: looks at PMRSTS from time to time
+ * @health: what it saw last; only @watch looks at it
+ * @away: a reset is going on, or the PMR has not come back from one: nothing
+ *	can be made durable
+ *
+ * There is no lock: the driver core calls probe, remove and the reset
+ * callbacks one at a time, and persist and @watch only read.
+ */
+struct p2pmem_nvme {
+	struct pci_dev *pdev;
+	void __iomem *regs;
+	u64 cap;
+	u32 vs;
+	struct p2pmem_nvme_bars bars;
+
+	struct p2pmem_nvme_cmb cmb;
+	struct p2pmem *cmb_donation;
+
+	struct p2pmem_nvme_pmr pmr;
+	struct p2pmem *pmr_donation;
+	void __iomem *pmr_word;
+	struct delayed_work watch;
+	enum p2pmem_nvme_health health;
+	bool away;
+};
+
+/* nvme_main.c */
+int p2pmem_nvme_claim(struct p2pmem_nvme *n, int bar);
+struct p2pmem *p2pmem_nvme_donate(struct p2pmem_nvme *n, const struct p2pmem_donation *d);
+
+/* nvme_cmb.c */
+int p2pmem_nvme_cmb_find(struct p2pmem_nvme *n);
+int p2pmem_nvme_cmb_add(struct p2pmem_nvme *n);
+void p2pmem_nvme_cmb_remove(struct p2pmem_nvme *n);
+void p2pmem_nvme_cmb_enable(struct p2pmem_nvme *n);
+void p2pmem_nvme_cmb_disable(struct p2pmem_nvme *n);
+
+/* nvme_pmr.c */
+int p2pmem_nvme_pmr_find(struct p2pmem_nvme *n);
+int p2pmem_nvme_pmr_add(struct p2pmem_nvme *n);
+void p2pmem_nvme_pmr_remove(struct p2pmem_nvme *n);
+int p2pmem_nvme_pmr_enable(struct p2pmem_nvme *n);
+
+/* nvme_health.c */
+void p2pmem_nvme_health_init(struct p2pmem_nvme *n);
+void p2pmem_nvme_health_start(struct p2pmem_nvme *n);
+void p2pmem_nvme_health_look(struct p2pmem_nvme *n);
+void p2pmem_nvme_health_stop(struct p2pmem_nvme *n);
+
+/* nvme_sysfs.c */
+extern const struct attribute_group *p2pmem_nvme_groups[];
+
+#endif /* _P2PMEM_NVME_DONOR_H */

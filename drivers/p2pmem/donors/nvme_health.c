@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The health of a Persistent Memory Region, watched: no interrupt tells of it
+ * while the controller isn't enabled, so PMRSTS is looked at from time to time,
+ * and at once when something could not be made durable.
+ */
+#include <linux/io.h>
+
+#include "nvme_donor.h"
+
+#define INTERVAL	HZ
+
+static enum p2pmem_nvme_health now(struct p2pmem_nvme *n)
+{
+	u32 sts = readl(n->regs + NVME_PMRSTS);
+
+	/* NRDY need not tell of a region that somebody has switched off */
+	if (READ_ONCE(n->away) ||
+	    (sts != U32_MAX && !(readl(n->regs + NVME_PMRCTL) & NVME_PMRCTL_EN)))
+		return P2PMEM_NVME_NOT_READY;
+	return p2pmem_nvme_health_decode(sts);
+}
+
+static void watch(struct work_struct *work)
+{
+	struct p2pmem_nvme *n = container_of(to_delayed_work(work), struct p2pmem_nvme, watch);
+	enum p2pmem_nvme_health health = now(n);
+
+	if (health != n->health) {
+		n->health = health;
+		p2pmem_health_changed(n->pmr_donation, p2pmem_nvme_health_name(health));
+	}
+	schedule_delayed_work(&n->watch, INTERVAL);
+}
+
+/**
+ * p2pmem_nvme_health_init() - prepare, before the PMR is donated
+ * @n: the controller, its PMR enabled
+ *
+ * From then on p2pmem_nvme_health_look() may be called.
+ */
+void p2pmem_nvme_health_init(struct p2pmem_nvme *n)
+{
+	n->health = p2pmem_nvme_health_decode(readl(n->regs + NVME_PMRSTS));
+	INIT_DELAYED_WORK(&n->watch, watch);
+	disable_delayed_work(&n->watch);
+}
+
+/** p2pmem_nvme_health_start() - watch; the PMR has been donated */
+void p2pmem_nvme_health_start(struct p2pmem_nvme *n)
+{
+	enable_delayed_work(&n->watch);
+	schedule_delayed_work(&n->watch, INTERVAL);
+}
+
+/**
+ * p2pmem_nvme_health_look() - look now
+ * @n: the controller; nothing happens while it isn't watched
+ *
+ * Context: any.
+ */
+void p2pmem_nvme_health_look(struct p2pmem_nvme *n)
+{
+	/* not later; whoever queues it in between looks soon enough */
+	cancel_delayed_work(&n->watch);
+	schedule_delayed_work(&n->watch, 0);
+}
+
+/** p2pmem_nvme_health_stop() - for good; the PMR is about to be withdrawn */
+void p2pmem_nvme_health_stop(struct p2pmem_nvme *n)
+{
+	disable_delayed_work_sync(&n->watch);
+}

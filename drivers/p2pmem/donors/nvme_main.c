@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * p2pmem_nvme: donates an NVMe controller's Controller Memory Buffer and
+ * Persistent Memory Region.
+ *
+ * It claims no device by itself: whoever has a driver for the namespaces wants
+ * that one. The administrator says which controller is for its memory:
+ *
+ *	echo p2pmem_nvme > /sys/bus/pci/devices/BDF/driver_override
+ *	echo BDF > /sys/bus/pci/drivers/p2pmem_nvme/bind
+ *
+ * The controller need not have namespaces and is never enabled (CC.EN): both
+ * kinds of memory are there without.
+ */
+#include <linux/io-64-nonatomic-lo-hi.h>
+#include <linux/module.h>
+
+#include "nvme_donor.h"
+
+/**
+ * p2pmem_nvme_claim() - have a BAR for ourselves
+ * @n: the controller
+ * @bar: which; BAR 0 has been claimed for its registers
+ *
+ * Return: 0, or an error after a line that says why.
+ */
+int p2pmem_nvme_claim(struct p2pmem_nvme *n, int bar)
+{
+	int ret = bar ? pcim_request_region(n->pdev, bar, KBUILD_MODNAME) : 0;
+
+	if (ret)
+		pci_err(n->pdev, "BAR %d is in use by something else (error %d)\n", bar, ret);
+	return ret;
+}
+
+/**
+ * p2pmem_nvme_donate() - p2pmem_donate(), which says why not, or else we do
+ * @n: the controller
+ * @d: what
+ *
+ * Return: as p2pmem_donate().
+ */
+struct p2pmem *p2pmem_nvme_donate(struct p2pmem_nvme *n, const struct p2pmem_donation *d)
+{
+	struct p2pmem *p = p2pmem_donate(d);
+
+	if (IS_ERR(p) && PTR_ERR(p) != -ENODEV)
+		pci_err(n->pdev, "BAR %d could not be donated (error %ld)\n", d->bar, PTR_ERR(p));
+	return p;
+}
+
+static int map_registers(struct p2pmem_nvme *n)
+{
+	struct pci_dev *pdev = n->pdev;
+	int ret, i;
+
+	for (i = 0; i < PCI_STD_NUM_BARS; i++)
+		if (pci_resource_flags(pdev, i) & IORESOURCE_MEM)
+			n->bars.len[i] = pci_resource_len(pdev, i);
+	if (n->bars.len[0] < NVME_REGS_SIZE) {
+		pci_err(pdev, "no NVMe controller: no registers in BAR 0 (%llu bytes)\n",
+			n->bars.len[0]);
+		return -ENODEV;
+	}
+
+	ret = pcim_request_region(pdev, 0, KBUILD_MODNAME);
+	if (ret)
+		return ret;
+	n->regs = pcim_iomap(pdev, 0, NVME_REGS_SIZE);
+	if (!n->regs)
+		return -ENOMEM;
+
+	n->cap = lo_hi_readq(n->regs + NVME_CAP);
+	n->vs = readl(n->regs + NVME_VS);
+	if (n->vs == U32_MAX) {
+		pci_err(pdev, "the controller does not answer\n");
+		return -ENODEV;
+	}
+	return 0;
+}
+
+/*
+ * Each kind of memory that the controller has is donated if it can be: one
+ * that can't serve is no reason to do without the other. But registers that
+ * contradict each other are believed in nothing.
+ */
+static int offer(struct p2pmem_nvme *n)
+{
+	int cmb = p2pmem_nvme_cmb_find(n);
+	int pmr = p2pmem_nvme_pmr_find(n);
+
+	if (cmb == -ENOENT && pmr == -ENOENT) {
+		pci_err(n->pdev, "nothing to donate: the controller has neither a Controller Memory Buffer nor a Persistent Memory Region\n");
+		return -ENODEV;
+	}
+	if (!cmb && !pmr && n->cmb.bar == n->pmr.bar) {
+		pci_err(n->pdev, "refused: %s (%d)\n",
+			p2pmem_nvme_why(P2PMEM_NVME_SAME_BAR), n->cmb.bar);
+		p2pmem_nvme_cmb_disable(n);
+		return -ENODEV;
+	}
+
+	if (!cmb)
+		cmb = p2pmem_nvme_cmb_add(n);
+	if (!pmr)
+		pmr = p2pmem_nvme_pmr_add(n);
+	if (!cmb || !pmr)
+		return 0;
+	return pmr != -ENOENT ? pmr : cmb;
+}
+
+static int nvme_probe(struct pci_dev *pdev, const struct pci_device_id *id)
+{
+	struct p2pmem_nvme *n;
+	int ret;
+
+	n = devm_kzalloc(&pdev->dev, sizeof(*n), GFP_KERNEL);
+	if (!n)
+		return -ENOMEM;
+	n->pdev = pdev;
+	pci_set_drvdata(pdev, n);
+
+	ret = pcim_enable_device(pdev);
+	if (!ret)
+		ret = map_registers(n);
+	if (!ret)
+		ret = offer(n);
+	return ret;
+}
+
+static void nvme_remove(struct pci_dev *pdev)
+{
+	struct p2pmem_nvme *n = pci_get_drvdata(pdev);
+
+	p2pmem_nvme_pmr_remove(n);
+	p2pmem_nvme_cmb_remove(n);
+}
+
+static void nvme_reset_prepare(struct pci_dev *pdev)
+{
+	struct p2pmem_nvme *n = pci_get_drvdata(pdev);
+
+	WRITE_ONCE(n->away, true);
+}
+
+/* A reset may switch both off. What fails here leaves 'away': nothing is durable. */
+static void nvme_reset_done(struct pci_dev *pdev)
+{
+	struct p2pmem_nvme *n = pci_get_drvdata(pdev);
+
+	if (n->cmb_donation)
+		p2pmem_nvme_cmb_enable(n);
+	if (!n->pmr_donation || p2pmem_nvme_pmr_enable(n))
+		return;
+	WRITE_ONCE(n->away, false);
+	p2pmem_nvme_health_look(n);
+}
+
+static const struct pci_error_handlers nvme_err_handlers = {
+	.reset_prepare	= nvme_reset_prepare,
+	.reset_done	= nvme_reset_done,
+};
+
+static struct pci_driver nvme_driver = {
+	.name		= KBUILD_MODNAME,
+	.probe		= nvme_probe,
+	.remove		= nvme_remove,
+	.err_handler	= &nvme_err_handlers,
+	.dev_groups	= p2pmem_nvme_groups,
+};
+module_pci_driver(nvme_driver);
+
+MODULE_DESCRIPTION("donates the memory of an NVMe controller (CMB, PMR) to p2pmem");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * p2pmem_nvme against controllers that QEMU doesn't have: of NVMe 1.3, slow,
+ * ill, gone. Their registers are a piece of RAM, p2pmem is a few counters.
+ */
+#include <kunit/test.h>
+#include <linux/sizes.h>
+
+#include "../../drivers/p2pmem/donors/nvme_regs.c"
+#include "../../drivers/p2pmem/donors/nvme_cmb.c"
+#include "../../drivers/p2pmem/donors/nvme_pmr.c"
+
+#define NVME_1_1	0x00010100
+#define NVME_1_3	0x00010300
+#define NVME_1_4	0x00010400
+#define UNTOUCHED	0xa5a5a5a5u
+
+#define BAR_2_4MIB	0x00002	/* CMBLOC: BAR 2 from 0 on */
+#define DATA_4MIB	0x0421d	/* CMBSZ: 4 MiB for queues, lists and data */
+#define LISTS_4MIB	0x04205	/* the same, not for data */
+#define BAR_4_NOW	0x00880	/* PMRCAP: BAR 4, read of PMRSTS, no time-out */
+#define BAR_4_500MS	0x10880	/* the same, 500 ms */
+
+/**
+ * struct fake - a controller, and what p2pmem was asked for
+ * @n: as the driver knows it
+ * @pdev: its function, good for messages only
+ * @regs: its registers
+ * @d: the donation
+ * @donated: donations
+ * @withdrawn: those that ended
+ * @watched: the health is watched
+ * @looks: how often the health was to be looked at
+ * @was_on: the PMR was on when its donation ended, and not watched any more
+ * @ready: makes the PMR ready
+ */
+struct fake {
+	struct p2pmem_nvme n;
+	struct pci_dev pdev;
+	u32 regs[NVME_REGS_SIZE / sizeof(u32)];
+	struct p2pmem_donation d;
+	int donated;
+	int withdrawn;
+	bool watched;
+	int looks;
+	bool was_on;
+	struct delayed_work ready;
+};
+
+static struct fake *fake;
+
+static u32 *reg(u32 at)
+{
+	return &fake->regs[at / sizeof(u32)];
+}
+
+/* what the driver calls */
+int p2pmem_nvme_claim(struct p2pmem_nvme *n, int bar)
+{
+	return 0;
+}
+
+struct p2pmem *p2pmem_nvme_donate(struct p2pmem_nvme *n, const struct p2pmem_donation *d)
+{
+	fake->d = *d;
+	fake->donated++;
+	return (struct p2pmem *)fake;
+}
+
+void p2pmem_withdraw(struct p2pmem *p)
+{
+	fake->withdrawn++;
+	fake->was_on = *reg(NVME_PMRCTL) == NVME_PMRCTL_EN && !fake->watched;
+}
+
+void p2pmem_nvme_health_init(struct p2pmem_nvme *n)
+{
+}
+
+void p2pmem_nvme_health_start(struct p2pmem_nvme *n)
+{
+	fake->watched = true;
+}
+
+void p2pmem_nvme_health_look(struct p2pmem_nvme *n)
+{
+	fake->looks++;
+}
+
+void p2pmem_nvme_health_stop(struct p2pmem_nvme *n)
+{
+	fake->watched = false;
+}
+
+static void make_ready(struct work_struct *work)
+{
+	WRITE_ONCE(*reg(NVME_PMRSTS), 0);
+}
+
+static int init(struct kunit *test)
+{
+	fake = kunit_kzalloc(test, sizeof(*fake), GFP_KERNEL);
+	if (!fake)
+		return -ENOMEM;
+	fake->pdev.dev.init_name = "fake";
+	fake->n.pdev = &fake->pdev;
+	fake->n.regs = (void __iomem *)fake->regs;
+	fake->n.vs = NVME_1_4;
+	fake->n.bars.len[0] = SZ_16K;
+	fake->n.bars.len[2] = SZ_4M;
+	fake->n.bars.len[4] = SZ_16M;
+	*reg(NVME_CMBMSC) = UNTOUCHED;
+	*reg(NVME_PMRCTL) = UNTOUCHED;
+	INIT_DELAYED_WORK(&fake->ready, make_ready);
+	return 0;
+}
+
+static void end(struct kunit *test)
+{
+	if (fake)
+		cancel_delayed_work_sync(&fake->ready);
+	fake = NULL;
+}
+
+static void old_without_cmb(struct kunit *test)
+{
+	/* reserved registers may say anything */
+	fake->n.vs = NVME_1_1;
+	*reg(NVME_CMBLOC) = BAR_2_4MIB;
+	*reg(NVME_CMBSZ) = DATA_4MIB;
+	KUNIT_EXPECT_EQ(test, p2pmem_nvme_cmb_find(&fake->n), -ENOENT);
+
+	fake->n.vs = NVME_1_3;
+	*reg(NVME_CMBLOC) = 0;
+	*reg(NVME_CMBSZ) = 0;
+	KUNIT_EXPECT_EQ(test, p2pmem_nvme_cmb_find(&fake->n), -ENOENT);
+	KUNIT_EXPECT_EQ(test, *reg(NVME_CMBMSC), UNTOUCHED);
+}
+
+/* its buffer is there without a switch, and CMBMSC is reserved */
+static void old_with_cmb(struct kunit *test)
+{
+	fake->n.vs = NVME_1_3;
+	*reg(NVME_CMBLOC) = BAR_2_4MIB;
+	*reg(NVME_CMBSZ) = DATA_4MIB;
+	KUNIT_ASSERT_EQ(test, p2pmem_nvme_cmb_find(&fake->n), 0);
+	KUNIT_ASSERT_EQ(test, p2pmem_nvme_cmb_add(&fake->n), 0);
+	KUNIT_EXPECT_EQ(test, fake->d.bar, 2);
+	KUNIT_EXPECT_EQ(test, fake->d.offset, 0);
+	KUNIT_EXPECT_EQ(test, fake->d.size, SZ_4M);
+	KUNIT_EXPECT_EQ(test, fake->d.kind, P2PMEM_KIND_CMB);
+	KUNIT_EXPECT_FALSE(test, fake->d.persistent);
+
+	p2pmem_nvme_cmb_remove(&fake->n);
+	KUNIT_EXPECT_EQ(test, fake->withdrawn, 1);
+	KUNIT_EXPECT_EQ(test, *reg(NVME_CMBMSC), UNTOUCHED);
+}
+
+/* a buffer for queues and lists is switched on to be looked at, then off */
+static void cmb_not_for_data(struct kunit *test)
+{
+	fake->n.cap = NVME_CAP_CMBS;
+	*reg(NVME_CMBLOC) = BAR_2_4MIB;
+	*reg(NVME_CMBSZ) = LISTS_4MIB;
+	KUNIT_EXPECT_EQ(test, p2pmem_nvme_cmb_find(&fake->n), -ENODEV);
+	KUNIT_EXPECT_EQ(test, *reg(NVME_CMBMSC), 0);
+
+	*reg(NVME_CMBSZ) = DATA_4MIB;
+	KUNIT_EXPECT_EQ(test, p2pmem_nvme_cmb_find(&fake->n), 0);
+	KUNIT_EXPECT_EQ(test, *reg(NVME_CMBMSC), NVME_CMBMSC_CRE);
+}
+
+/* an error of pmr_add() leaves the PMR off, nothing donated, nothing watched */
+static void expect_refused(struct kunit *test, int error)
+{
+	KUNIT_EXPECT_EQ(test, p2pmem_nvme_pmr_add(&fake->n), error);
+	KUNIT_EXPECT_EQ(test, fake->donated, 0);
+	KUNIT_EXPECT_FALSE(test, fake->watched);
+	KUNIT_EXPECT_EQ(test, *reg(NVME_PMRCTL), 0);
+}
+
+static void find_pmr(struct kunit *test, u32 pmrcap)
+{
+	fake->n.cap = NVME_CAP_PMRS;
+	*reg(NVME_PMRCAP) = pmrcap;
+	KUNIT_ASSERT_EQ(test, p2pmem_nvme_pmr_find(&fake->n), 0);
+}
+
+static void no_pmr(struct kunit *test)
+{
+	*reg(NVME_PMRCAP) = BAR_4_NOW;
+	KUNIT_EXPECT_EQ(test, p2pmem_nvme_pmr_find(&fake->n), -ENOENT);
+	KUNIT_EXPECT_EQ(test, *reg(NVME_PMRCTL), UNTOUCHED);
+}
+
+static void pmr_in_time(struct kunit *test)
+{
+	find_pmr(test, BAR_4_500MS);
+	*reg(NVME_PMRSTS) = NVME_PMRSTS_NRDY;
+	schedule_delayed_work(&fake->ready, msecs_to_jiffies(100));
+	KUNIT_ASSERT_EQ(test, p2pmem_nvme_pmr_add(&fake->n), 0);
+	/* not before it was ready */
+	KUNIT_EXPECT_EQ(test, *reg(NVME_PMRSTS), 0);
+	KUNIT_EXPECT_EQ(test, *reg(NVME_PMRCTL), NVME_PMRCTL_EN);
+	KUNIT_EXPECT_EQ(test, fake->d.bar, 4);
+	KUNIT_EXPECT_EQ(test, fake->d.kind, P2PMEM_KIND_PMR);
+	KUNIT_EXPECT_TRUE(test, fake->d.persistent);
+	KUNIT_EXPECT_TRUE(test, fake->watched);
+}
+
+static void pmr_too_late(struct kunit *test)
+{
+	unsigned long start = jiffies;
+
+	find_pmr(test, BAR_4_500MS);
+	*reg(NVME_PMRSTS) = NVME_PMRSTS_NRDY;
+	expect_refused(test, -ETIMEDOUT);
+	KUNIT_EXPECT_GE(test, jiffies_to_msecs(jiffies - start), 500);
+}
+
+static void pmr_that_takes_no_time(struct kunit *test)
+{
+	find_pmr(test, BAR_4_NOW);
+	*reg(NVME_PMRSTS) = NVME_PMRSTS_NRDY;
+	expect_refused(test, -ETIMEDOUT);
+	/* it is asked once, though */
+	*reg(NVME_PMRSTS) = 0;
+	KUNIT_EXPECT_EQ(test, p2pmem_nvme_pmr_add(&fake->n), 0);
+}
+
+static void pmr_gone(struct kunit *test)
+{
+	find_pmr(test, BAR_4_500MS);
+	*reg(NVME_PMRSTS) = U32_MAX;
+	expect_refused(test, -ENODEV);
+}
+
+static void pmr_ill(struct kunit *test)
+{
+	u32 hsts;
+
+	find_pmr(test, BAR_4_NOW);
+	for (hsts = 2; hsts < 8; hsts++) {
+		*reg(NVME_PMRSTS) = hsts << 9;
+		expect_refused(test, -ENODEV);
+	}
+	*reg(NVME_PMRSTS) = 1;
+	expect_refused(test, -ENODEV);
+	/* what was in it is lost, what comes is kept */
+	*reg(NVME_PMRSTS) = 1 << 9;
+	KUNIT_EXPECT_EQ(test, p2pmem_nvme_pmr_add(&fake->n), 0);
+}
+
+static int make_durable(void)
+{
+	return fake->d.ops->persist(fake->d.priv, SZ_4K, 64);
+}
+
+static void barriers(struct kunit *test)
+{
+	static const u32 bad[] = { NVME_PMRSTS_NRDY, 0xff, 1, 2 << 9, 3 << 9, 4 << 9, 7 << 9,
+				   1 << 9 | 1, U32_MAX };
+	int i;
+
+	find_pmr(test, BAR_4_NOW);
+	KUNIT_ASSERT_EQ(test, p2pmem_nvme_pmr_add(&fake->n), 0);
+	KUNIT_EXPECT_EQ(test, make_durable(), 0);
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		*reg(NVME_PMRSTS) = bad[i];
+		KUNIT_EXPECT_EQ_MSG(test, make_durable(), -EIO, "PMRSTS %#x", bad[i]);
+		KUNIT_EXPECT_EQ(test, fake->looks, i + 1);
+	}
+	*reg(NVME_PMRSTS) = 1 << 9;
+	KUNIT_EXPECT_EQ(test, make_durable(), 0);
+	*reg(NVME_PMRSTS) = 0;
+	KUNIT_EXPECT_EQ(test, make_durable(), 0);
+
+	fake->n.away = true;
+	KUNIT_EXPECT_EQ(test, make_durable(), -EIO);
+	fake->n.away = false;
+
+	/* where a read of the PMR is the barrier, PMRSTS has its say as well */
+	fake->n.pmr_word = fake->n.regs;
+	KUNIT_EXPECT_EQ(test, make_durable(), 0);
+	*reg(NVME_PMRSTS) = 1;
+	KUNIT_EXPECT_EQ(test, make_durable(), -EIO);
+}
+
+/* the watch ends first, then the donation, then the PMR */
+static void pmr_removed(struct kunit *test)
+{
+	p2pmem_nvme_pmr_remove(&fake->n);
+	KUNIT_EXPECT_EQ(test, fake->withdrawn, 0);
+
+	find_pmr(test, BAR_4_NOW);
+	KUNIT_ASSERT_EQ(test, p2pmem_nvme_pmr_add(&fake->n), 0);
+	p2pmem_nvme_pmr_remove(&fake->n);
+	KUNIT_EXPECT_EQ(test, fake->withdrawn, 1);
+	KUNIT_EXPECT_TRUE(test, fake->was_on);
+	KUNIT_EXPECT_EQ(test, *reg(NVME_PMRCTL), 0);
+}
+
+static struct kunit_case cases[] = {
+	KUNIT_CASE(old_without_cmb),
+	KUNIT_CASE(old_with_cmb),
+	KUNIT_CASE(cmb_not_for_data),
+	KUNIT_CASE(no_pmr),
+	KUNIT_CASE(pmr_in_time),
+	KUNIT_CASE(pmr_too_late),
+	KUNIT_CASE(pmr_that_takes_no_time),
+	KUNIT_CASE(pmr_gone),
+	KUNIT_CASE(pmr_ill),
+	KUNIT_CASE(barriers),
+	KUNIT_CASE(pmr_removed),
+	{ }
+};
+
+static struct kunit_suite suite = {
+	.name = "p2pmem_nvme_dev",
+	.init = init,
+	.exit = end,
+	.test_cases = cases,
+};
+
+kunit_test_suite(suite);
+
+MODULE_DESCRIPTION("tests of p2pmem_nvme against made-up controllers");
+MODULE_LICENSE("GPL");
