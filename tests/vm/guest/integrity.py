@@ -295,10 +295,10 @@ class Suite:
 
     # refusals
 
-    def refusal(self, here, there, qp, op, sges, addr, rkey, counters=()):
+    def refusal(self, here, there, qp, op, sges, addr, rkey, counters=(), imm=0):
         """One request that must end as a remote access error, traceless."""
         before = there.counters()
-        here.post(qp, op, sges, addr=addr, rkey=rkey, add=1, swap=2)
+        here.post(qp, op, sges, addr=addr, rkey=rkey, imm=imm, add=1, swap=2)
         wcs = here.sent(qp)
         expect(len(wcs) == 1 and wcs[0]["status"] == "REM_ACCESS_ERR",
                f"{op} ended as {wcs[0]['status'] if wcs else 'nothing at all'}")

@@ -122,12 +122,20 @@ class Keys(Suite):
         self.release(there, region)
 
     def send_inv(self, here, there):
-        """SEND with invalidate {way}: the receiver is told, the window is dead"""
-        qp = self.name()
+        """SEND with invalidate {way}: the receiver is told, the window is dead; not by another QP"""
+        qp, other = self.name(), self.name()
         pair(here, there, qp)
+        pair(here, there, other)
         mine, addr1, lkey, _, _ = self.buffer(here, PAGE)
         region, window, base, key, _ = self.window(there, qp, 2)
         inbox, addr2, lkey2, _, _ = self.buffer(there, PAGE)
+        self.one(here, qp, "WRITE", (addr1, 8, lkey), base, key)
+        # a window of type 2 is its QP's
+        there.recv(other, [(addr2, PAGE, lkey2)])
+        self.refusal(here, there, other, "SEND_INV", [(addr1, 100, lkey)], 0, 0, ("key_qp",),
+                     imm=key)
+        wcs = there.received(other)
+        expect(wcs[0]["status"] == "LOC_PROT_ERR", f"the receive of a bad SEND_INV: {wcs}")
         self.one(here, qp, "WRITE", (addr1, 8, lkey), base, key)
         there.recv(qp, [(addr2, PAGE, lkey2)])
         here.post(qp, "SEND_INV", [(addr1, 100, lkey)], imm=key)
@@ -139,6 +147,7 @@ class Keys(Suite):
         self.refusal(here, there, qp, "WRITE", [(addr1, 8, lkey)], base, key, ("key_state",))
         there.mw_close(window)
         unpair(here, there, qp)
+        unpair(here, there, other)
         self.release(here, mine)
         self.release(there, inbox)
         self.release(there, region)
