@@ -40,18 +40,49 @@
 #include "peer.h"
 #include "trace.h"
 
-static void backing_revoke(void *ctx)
+/* windows that die while bottom halves are off */
+#define REVOKE_BATCH	64
+
+static void add_user(struct srnic_backing *b, struct srnic_backing_user *u)
 {
-	struct srnic_backing *b = ctx;
+	lockdep_assert_held(&b->lock);
+	list_add_tail(&u->node, &b->users);
+	b->nusers++;
+}
+
+static void del_user(struct srnic_backing *b, struct srnic_backing_user *u)
+{
+	lockdep_assert_held(&b->lock);
+	list_del(&u->node);
+	b->nusers--;
+}
+
+/* Nobody sees a key that is dead and not waited for: both under one lock. */
+static bool revoke_some(struct srnic_backing *b)
+{
+	unsigned int n = REVOKE_BATCH;
 	struct srnic_backing_user *u;
+	bool more;
 
 	spin_lock_bh(&b->lock);
+	/* none is born from now on */
 	b->revoked = true;
-	list_for_each_entry(u, &b->users, node)
+	while (n-- && !list_empty(&b->users)) {
+		u = list_first_entry(&b->users, struct srnic_backing_user, node);
 		if (srnic_mpt_kill_no_wait(u->e, SRNIC_MPT_REVOKED))
 			trace_key_dead(b->ibdev->name, u->e->key, true);
+		list_move_tail(&u->node, &b->dead);
+	}
 	srnic_mpt_wait_for_dead(b->mpt);
+	more = !list_empty(&b->users);
 	spin_unlock_bh(&b->lock);
+	return more;
+}
+
+static void backing_revoke(void *ctx)
+{
+	while (revoke_some(ctx))
+		cond_resched();
 }
 
 static int map_peer(struct srnic_backing *b, u64 length)
@@ -128,6 +159,7 @@ static struct srnic_backing *backing_alloc(struct srnic_mpt *mpt,
 	b->writable = ib_access_writable(access);
 	spin_lock_init(&b->lock);
 	INIT_LIST_HEAD(&b->users);
+	INIT_LIST_HEAD(&b->dead);
 	return b;
 }
 
@@ -236,7 +268,7 @@ void srnic_backing_put(struct srnic_backing *b)
 {
 	if (!b)
 		return;
-	WARN_ON_ONCE(!list_empty(&b->users));
+	WARN_ON_ONCE(b->nusers);
 	/* behind this no revoke runs, nor will */
 	if (b->peer)
 		srnic_peer_put(b->peer);
@@ -260,7 +292,7 @@ void srnic_backing_add(struct srnic_backing *b, struct srnic_backing_user *u)
 	if (!b)
 		return;
 	spin_lock_bh(&b->lock);
-	list_add(&u->node, &b->users);
+	add_user(b, u);
 	if (b->revoked)
 		srnic_mpt_kill(b->mpt, u->e, SRNIC_MPT_REVOKED);
 	spin_unlock_bh(&b->lock);
@@ -270,7 +302,7 @@ void srnic_backing_add(struct srnic_backing *b, struct srnic_backing_user *u)
 static bool has_windows(const struct srnic_backing *b)
 {
 	lockdep_assert_held(&b->lock);
-	return !list_is_singular(&b->users);
+	return b->nusers > 1;
 }
 
 /* Nobody finds it any more; who has found it goes. */
@@ -304,10 +336,10 @@ static int change_locked(struct srnic_backing *b, struct srnic_backing *to,
 		return 0;
 	if (b) {
 		b->closed = true;
-		list_del(&u->node);
+		del_user(b, u);
 	}
 	if (to)
-		list_add(&u->node, &to->users);
+		add_user(to, u);
 	return 0;
 }
 
@@ -364,7 +396,7 @@ int srnic_backing_close(struct srnic_backing *b, struct srnic_backing_user *u)
 	b->closed = true;
 	if (srnic_mpt_kill(b->mpt, u->e, SRNIC_MPT_INVALID))
 		trace_key_dead(b->ibdev->name, u->e->key, false);
-	list_del(&u->node);
+	del_user(b, u);
 	spin_unlock_bh(&b->lock);
 	wait_for_guests(b);
 	return 0;
@@ -458,7 +490,7 @@ bool srnic_backing_bind(struct srnic_backing *b,
 	if (*why == SRNIC_KEY_OK)
 		*why = srnic_mpt_change(b->mpt, u->e, fresh, grant);
 	if (*why == SRNIC_KEY_OK)
-		list_add_tail(&u->node, &b->users);
+		add_user(b, u);
 unlock:
 	spin_unlock(&b->lock);
 	return !closed;
@@ -480,7 +512,7 @@ bool srnic_backing_unbind(struct srnic_backing *b, struct srnic_backing_user *u)
 
 	spin_lock(&b->lock);
 	lived = srnic_mpt_kill(b->mpt, u->e, SRNIC_MPT_INVALID);
-	list_del(&u->node);
+	del_user(b, u);
 	spin_unlock(&b->lock);
 	return lived;
 }

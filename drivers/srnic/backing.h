@@ -31,6 +31,8 @@ struct srnic_peer;
  * @closed: there will be no other user
  * @revoked: the memory has gone
  * @users: struct srnic_backing_user: the region first, then its windows
+ * @dead: those that a revoke has been at
+ * @nusers: of both
  * @guests: of srnic_backing_visit(); once the region's key is dead, there are no
  *	new ones
  */
@@ -46,12 +48,14 @@ struct srnic_backing {
 	bool closed;
 	bool revoked;
 	struct list_head users;
+	struct list_head dead;
+	u32 nusers;
 	atomic_t guests;
 };
 
 /**
  * struct srnic_backing_user - a key that is translated by a backing
- * @node: in @users of the backing
+ * @node: in @users of the backing, or in @dead
  * @e: the key's entry
  */
 struct srnic_backing_user {

@@ -420,6 +420,42 @@ static void window_revoked(struct kunit *test)
 	end_win(test, w);
 }
 
+/* More of them than die at a time; some of them go before the region's donor does. */
+static void window_revoked_many(struct kunit *test)
+{
+	struct win *w = new_win(test, IB_MW_TYPE_1, ALL);
+	u32 n = srnic_mpt_slots(w->f->mpt) - 10, i;
+	struct srnic_mw *mw = kunit_kcalloc(test, n, sizeof(*mw), GFP_KERNEL);
+	struct srnic_mr *mr;
+	u8 byte;
+
+	KUNIT_ASSERT_NOT_NULL(test, mw);
+	KUNIT_ASSERT_GT(test, n, 150);
+	fake.claim = true;
+	mr = reg(w->f, 0, 5000, ALL);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, mr);
+	w->bind.lkey = mr->ibmr.lkey;
+	for (i = 0; i < n; i++) {
+		KUNIT_ASSERT_EQ(test, srnic_mw_alloc(&w->f->mws, &mw[i], PDN,
+						     IB_MW_TYPE_1), 0);
+		w->bind.key = (mw[i].ibmw.rkey & ~0xffu) | ((mw[i].ibmw.rkey + 1) & 0xff);
+		KUNIT_ASSERT_EQ(test, bind(w), SRNIC_KEY_OK);
+		mw[i].ibmw.rkey = w->bind.key;
+	}
+	for (i = 0; i < n; i += 7)
+		srnic_mw_dealloc(&w->f->mws, &mw[i]);
+	fake.peer[fake.last].revoke(fake.peer[fake.last].ctx);
+	for (i = 0; i < n; i++)
+		KUNIT_EXPECT_EQ(test, get_as(w->f, PDN, QPN, mw[i].ibmw.rkey, IOVA + OFF, 1,
+					     &byte), i % 7 ? SRNIC_KEY_REVOKED : SRNIC_KEY_STALE);
+	KUNIT_EXPECT_EQ(test, srnic_mr_destroy(mr), -EBUSY);
+	for (i = 0; i < n; i++)
+		if (i % 7)
+			srnic_mw_dealloc(&w->f->mws, &mw[i]);
+	KUNIT_EXPECT_EQ(test, srnic_mr_destroy(mr), 0);
+	end_win(test, w);
+}
+
 static void window_table_full(struct kunit *test)
 {
 	struct fixture *f = new_fixture(test, 0);
@@ -451,6 +487,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(window_qp_goes),
 	KUNIT_CASE(window_dealloc),
 	KUNIT_CASE(window_revoked),
+	KUNIT_CASE(window_revoked_many),
 	KUNIT_CASE(window_table_full),
 	{}
 };
