@@ -8,10 +8,12 @@
  * donation's own io mapping (made first, see donation.c). Elsewhere nothing
  * corrects it, so elsewhere this backing refuses.
  */
+#include <linux/dma-mapping.h>
 #include <linux/kconfig.h>
 #include <linux/memremap.h>
 #include <linux/mm.h>
 #include <linux/pci.h>
+#include <linux/scatterlist.h>
 #include <linux/slab.h>
 #include <linux/version.h>
 
@@ -64,6 +66,81 @@ static void generic_remove(struct p2pmem *p)
 	kfree(p->backing_priv);
 }
 
+/* bytes of one entry of a table: its length is an unsigned int */
+#define PIECE	((u64)SZ_1G)
+
+static void unmap_entries(struct device *dev, struct sg_table *sgt,
+			  unsigned int n, enum dma_data_direction dir)
+{
+	struct scatterlist *sg;
+	unsigned int i;
+
+	for_each_sg(sgt->sgl, sg, n, i)
+		dma_unmap_resource(dev, sg_dma_address(sg), sg_dma_len(sg), dir,
+				   DMA_ATTR_SKIP_CPU_SYNC);
+}
+
+static int map_entries(struct device *dev, struct sg_table *sgt,
+		       phys_addr_t phys, u64 size, enum dma_data_direction dir)
+{
+	struct scatterlist *sg;
+	unsigned int i, len;
+	dma_addr_t addr;
+
+	for_each_sgtable_sg(sgt, sg, i) {
+		len = min(size, PIECE);
+		addr = dma_map_resource(dev, phys, len, dir,
+					DMA_ATTR_SKIP_CPU_SYNC);
+		if (dma_mapping_error(dev, addr)) {
+			unmap_entries(dev, sgt, i, dir);
+			return -EIO;
+		}
+		sg_set_page(sg, NULL, len, 0);
+		sg_dma_address(sg) = addr;
+		sg_dma_len(sg) = len;
+		phys += len;
+		size -= len;
+	}
+	return 0;
+}
+
+/* No page of it is given away: to this kernel it is an address, not memory. */
+static struct sg_table *generic_map(struct p2pmem *p, struct device *dev,
+				    u64 offset, u64 size,
+				    enum dma_data_direction dir)
+{
+	struct sg_table *sgt;
+	int ret;
+
+	/* a device without DMA, as software RNICs are */
+	if (!dev->dma_mask)
+		return ERR_PTR(-EOPNOTSUPP);
+	sgt = kzalloc(sizeof(*sgt), GFP_KERNEL);
+	if (!sgt)
+		return ERR_PTR(-ENOMEM);
+	ret = sg_alloc_table(sgt, DIV_ROUND_UP(size, PIECE), GFP_KERNEL);
+	if (ret)
+		goto free;
+	ret = map_entries(dev, sgt, p->phys + offset, size, dir);
+	if (ret)
+		goto free_table;
+	return sgt;
+
+free_table:
+	sg_free_table(sgt);
+free:
+	kfree(sgt);
+	return ERR_PTR(ret);
+}
+
+static void generic_unmap(struct device *dev, struct sg_table *sgt,
+			  enum dma_data_direction dir)
+{
+	unmap_entries(dev, sgt, sgt->nents, dir);
+	sg_free_table(sgt);
+	kfree(sgt);
+}
+
 static bool generic_has(const struct page *page)
 {
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 0)
@@ -79,5 +156,7 @@ const struct p2pmem_backing p2pmem_page_backing = {
 	.name	= "generic",
 	.add	= generic_add,
 	.remove	= generic_remove,
+	.map	= generic_map,
+	.unmap	= generic_unmap,
 	.has	= generic_has,
 };

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * /dev/p2pmemN: mmap() takes memory.
+ * /dev/p2pmemN: mmap() takes memory. And what a mapping of memory is, be it that,
+ * of a region's own file, or of a dma-buf.
  *
- * Each mmap() is an allocation of its own, made and populated at once. It is
+ * Each mmap() of the device is an allocation of its own, made and populated at once. It is
  * shared memory in every respect: a child of fork() sees the same bytes, and
  * the memory is in use until the last process has unmapped the last page of
  * it. (A program that doesn't want its children to have it says so by
@@ -15,13 +16,24 @@
 #include <linux/fs.h>
 #include <linux/mm.h>
 #include <linux/module.h>
-#include <linux/uaccess.h>
-#include <uapi/linux/p2pmem.h>
+#include <linux/slab.h>
 
 #include "chardev.h"
+#include "ioctl.h"
+#include "limits.h"
 #include "region.h"
 
 #define BATCH	(PAGE_SIZE / sizeof(struct page *))
+
+/**
+ * struct p2pmem_file - the device, opened once
+ * @p: the donation, of which the file holds a reference
+ * @account: what its regions are charged to
+ */
+struct p2pmem_file {
+	struct p2pmem *p;
+	struct p2pmem_account *account;
+};
 
 static void vma_open(struct vm_area_struct *vma)
 {
@@ -85,9 +97,10 @@ u64 p2pmem_vma_offset(const struct vm_area_struct *vma)
 	return (u64)(vma->vm_pgoff - r->first) << PAGE_SHIFT;
 }
 
-static int populate(struct vm_area_struct *vma, struct p2pmem_region *r)
+static int populate(struct vm_area_struct *vma, struct p2pmem_region *r,
+		    unsigned long first)
 {
-	unsigned long done, n, left, i;
+	unsigned long done, n, left, i, npages = vma_pages(vma);
 	struct page **pages;
 	int ret = 0;
 
@@ -95,10 +108,10 @@ static int populate(struct vm_area_struct *vma, struct p2pmem_region *r)
 	if (!pages)
 		return -ENOMEM;
 
-	for (done = 0; done < r->npages && !ret; done += n) {
-		n = min(r->npages - done, BATCH);
+	for (done = 0; done < npages && !ret; done += n) {
+		n = min(npages - done, BATCH);
 		for (i = 0; i < n; i++)
-			pages[i] = p2pmem_region_page(r, done + i);
+			pages[i] = p2pmem_region_page(r, first + done + i);
 		left = n;
 		ret = vm_insert_pages(vma, vma->vm_start + (done << PAGE_SHIFT),
 				      pages, &left);
@@ -120,14 +133,38 @@ static pgprot_t user_prot(const struct p2pmem *p, pgprot_t prot)
 				  pgprot_noncached(prot);
 }
 
-static int map_region(struct p2pmem *p, struct vm_area_struct *vma)
+static bool is_shared(struct p2pmem *p, const struct vm_area_struct *vma)
 {
-	struct p2pmem_region *r;
+	if (vma->vm_flags & VM_MAYSHARE)
+		return true;
+	dev_info_ratelimited(&p->dev, "%s (%d): mmap refused: only MAP_SHARED\n",
+			     current->comm, current->pid);
+	return false;
+}
+
+/**
+ * p2pmem_map_region() - a VMA becomes a user of a region
+ * @r: the region, whose donation is entered
+ * @vma: from an mmap() of a file that maps the donation's inode
+ * @first: which of the region's pages is the VMA's first
+ *
+ * On an error the kernel unmaps what is there.
+ *
+ * Return: 0, -EINVAL where the region has no such pages or where the mapping
+ * wouldn't be shared, -ENOMEM.
+ */
+int p2pmem_map_region(struct p2pmem_region *r, struct vm_area_struct *vma,
+		      unsigned long first)
+{
+	struct p2pmem *p = r->p;
 	int ret;
 
-	r = p2pmem_region_new(p, vma->vm_pgoff, vma_pages(vma));
-	if (IS_ERR(r))
-		return PTR_ERR(r);
+	lockdep_assert_held(&p->gate);
+
+	if (!is_shared(p, vma))
+		return -EINVAL;
+	if (first > r->npages || vma_pages(vma) > r->npages - first)
+		return -EINVAL;
 
 	/*
 	 * Not VM_IO or VM_PFNMAP: ordinary I/O may take the pages for as long
@@ -135,29 +172,41 @@ static int map_region(struct p2pmem *p, struct vm_area_struct *vma)
 	 */
 	vm_flags_set(vma, VM_MIXEDMAP | VM_DONTEXPAND | VM_DONTDUMP);
 	vma->vm_page_prot = user_prot(p, vma->vm_page_prot);
-	vma->vm_pgoff = r->first;
+	vma->vm_pgoff = r->first + first;
 
-	ret = populate(vma, r);
-	if (ret) {
-		/* the kernel unmaps what is there, then the reaper gets it */
-		p2pmem_region_put(r);
+	ret = populate(vma, r, first);
+	if (ret)
 		return ret;
-	}
+	p2pmem_region_get(r);
 	vma->vm_private_data = r;
 	vma->vm_ops = &vm_ops;
 	return 0;
 }
 
-static int p2pmem_mmap(struct file *file, struct vm_area_struct *vma)
+static int map_new(struct p2pmem_file *f, struct vm_area_struct *vma)
 {
-	struct p2pmem *p = file->private_data;
+	struct p2pmem_region *r;
 	int ret;
 
-	if (!(vma->vm_flags & VM_MAYSHARE)) {
-		dev_info_ratelimited(&p->dev, "%s (%d): mmap refused: only MAP_SHARED\n",
-				     current->comm, current->pid);
+	r = p2pmem_region_new(f->p, f->account, vma->vm_pgoff, vma_pages(vma),
+			      NULL);
+	if (IS_ERR(r))
+		return PTR_ERR(r);
+	ret = p2pmem_map_region(r, vma, 0);
+	/* if it failed, pages that are still mapped are the reaper's */
+	p2pmem_region_put(r);
+	return ret;
+}
+
+static int p2pmem_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	struct p2pmem_file *f = file->private_data;
+	struct p2pmem *p = f->p;
+	int ret;
+
+	/* before memory is taken and zeroed for it */
+	if (!is_shared(p, vma))
 		return -EINVAL;
-	}
 	if (vma->vm_pgoff && !p->d.persistent) {
 		dev_info_ratelimited(&p->dev, "%s (%d): mmap refused: an offset is for persistent memory\n",
 				     current->comm, current->pid);
@@ -167,82 +216,104 @@ static int p2pmem_mmap(struct file *file, struct vm_area_struct *vma)
 	ret = p2pmem_enter(p);
 	if (ret)
 		return ret;
-	ret = map_region(p, vma);
+	ret = map_new(f, vma);
 	p2pmem_leave(p);
 	return ret;
+}
+
+static struct p2pmem_file *file_new(struct p2pmem *p, kuid_t uid)
+{
+	struct p2pmem_file *f = kzalloc(sizeof(*f), GFP_KERNEL_ACCOUNT);
+
+	if (!f)
+		return NULL;
+	f->p = p;
+	f->account = p2pmem_account_new(p, uid);
+	if (!f->account) {
+		kfree(f);
+		return NULL;
+	}
+	get_device(&p->dev);
+	return f;
 }
 
 static int p2pmem_open(struct inode *inode, struct file *file)
 {
 	struct p2pmem *p = container_of(inode->i_cdev, struct p2pmem, cdev);
+	struct p2pmem_file *f;
 	int ret;
 
 	ret = p2pmem_enter(p);
 	if (ret)
 		return ret;
-	get_device(&p->dev);
+	f = file_new(p, file->f_cred->uid);
 	p2pmem_leave(p);
+	if (!f)
+		return -ENOMEM;
 
-	file->private_data = p;
+	file->private_data = f;
 	file->f_mapping = p->inode->i_mapping;
 	return 0;
 }
 
 static int p2pmem_release(struct inode *inode, struct file *file)
 {
-	struct p2pmem *p = file->private_data;
+	struct p2pmem_file *f = file->private_data;
+	struct p2pmem *p = f->p;
 
+	p2pmem_account_close(p, f->account);
+	kfree(f);
 	put_device(&p->dev);
 	return 0;
 }
 
-static long ioctl_info(struct p2pmem *p, void __user *to)
-{
-	struct p2pmem_info info = {
-		.size = p->d.size,
-		.kind = p->d.kind,
-		.flags = p->d.persistent ? P2PMEM_INFO_PERSISTENT : 0,
-	};
-
-	mutex_lock(&p->lock);
-	info.available = (u64)p2pmem_pool_available(&p->pool) << PAGE_SHIFT;
-	mutex_unlock(&p->lock);
-	return copy_to_user(to, &info, sizeof(info)) ? -EFAULT : 0;
-}
-
 static long p2pmem_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
-	struct p2pmem *p = file->private_data;
+	struct p2pmem_file *f = file->private_data;
+	struct p2pmem_asked asked = {
+		.p = f->p,
+		.account = f->account,
+		.mode = file->f_mode,
+	};
 
-	if (READ_ONCE(p->dying))
-		return -ENODEV;
-	switch (cmd) {
-	case P2PMEM_IOC_INFO:
-		return ioctl_info(p, (void __user *)arg);
-	}
-	return -ENOTTY;
+	return p2pmem_ioctl_run(&asked, cmd, (void __user *)arg);
+}
+
+/**
+ * p2pmem_sync() - fsync() and msync() of a file
+ * @p: the donation
+ * @first: the first byte of it that is the file's
+ * @size: how many bytes are
+ * @start: the first byte of it that is to be durable
+ * @end: the last one
+ *
+ * Of bytes that aren't the file's nothing is asked.
+ *
+ * Return: 0, also for memory that isn't persistent; -ENODEV; the donor's error.
+ */
+int p2pmem_sync(struct p2pmem *p, u64 first, u64 size, loff_t start, loff_t end)
+{
+	u64 from = max_t(u64, start, first);
+	u64 to = min_t(u64, end, first + size - 1);
+	int ret;
+
+	ret = p2pmem_enter(p);
+	if (ret)
+		return ret;
+	if (from <= to)
+		ret = p2pmem_persist(p, from, to - from + 1);
+	p2pmem_leave(p);
+	return ret;
 }
 
 /* msync() comes here too, with the offset that vm_pgoff gives */
 static int p2pmem_fsync(struct file *file, loff_t start, loff_t end,
 			int datasync)
 {
-	struct p2pmem *p = file->private_data;
-	int ret;
+	struct p2pmem_file *f = file->private_data;
 
-	ret = p2pmem_enter(p);
-	if (ret)
-		return ret;
-	if ((u64)start < p->d.size)
-		ret = p2pmem_persist(p, start, min_t(u64, (u64)end - start,
-						     p->d.size - start - 1) + 1);
-	p2pmem_leave(p);
-	return ret;
+	return p2pmem_sync(f->p, 0, f->p->d.size, start, end);
 }
-
-static_assert(sizeof(struct p2pmem_info) == 64);
-static_assert(P2PMEM_KIND_BAR == 0 && P2PMEM_KIND_CMB == 1 &&
-	      P2PMEM_KIND_PMR == 2);
 
 const struct file_operations p2pmem_fops = {
 	.owner		= THIS_MODULE,

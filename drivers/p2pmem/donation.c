@@ -10,7 +10,9 @@
  *  5. pins that the kernel has taken on pages are waited for. That is the one
  *     step whose length others decide; holds exist so that nobody who holds
  *     memory for long needs a pin.
- *  6. the pages go, then the kernel's mapping
+ *  6. so are DMA mappings that importers of dma-bufs were promised to keep
+ *     (dmabuf.c)
+ *  7. the pages go, then the kernel's mapping
  * What remains is bookkeeping: open files, VMAs and revoked holds keep the
  * struct, not the memory, and nothing of the donor's module.
  */
@@ -24,7 +26,9 @@
 #include <linux/sysfs.h>
 
 #include "backing.h"
+#include "debugfs.h"
 #include "hold.h"
+#include "limits.h"
 #include "region.h"
 
 #define DRAIN_POLL_MS		2
@@ -148,6 +152,8 @@ static struct p2pmem *new(const struct p2pmem_donation *d)
 	INIT_LIST_HEAD(&p->regions);
 	INIT_LIST_HEAD(&p->leaving);
 	INIT_LIST_HEAD(&p->holds);
+	INIT_LIST_HEAD(&p->unsettled);
+	p2pmem_limits_init(p);
 	init_waitqueue_head(&p->revoked);
 	INIT_DELAYED_WORK(&p->reaper, p2pmem_reap);
 	p->backing = &p2pmem_page_backing;
@@ -271,6 +277,7 @@ struct p2pmem *p2pmem_donate(const struct p2pmem_donation *d)
 		return ERR_PTR(ret);
 	}
 
+	p2pmem_debugfs_add(p);
 	dev_info(&p->dev,
 		 "%llu MiB from BAR %d of %s: %s, %s, %s, %s pages, donor %s\n",
 		 p->d.size >> 20, p->d.bar, pci_name(p->d.pdev),
@@ -342,9 +349,11 @@ static void drain(struct p2pmem *p)
 void p2pmem_withdraw(struct p2pmem *p)
 {
 	cdev_device_del(&p->cdev, &p->dev);
+	p2pmem_debugfs_remove(p);
 	close_gate(p);
 	p2pmem_holds_revoke(p);
 	drain(p);
+	p2pmem_holds_settle(p);
 	p2pmem_regions_gone(p);
 	p->backing->remove(p);
 	iounmap(p->io);

@@ -17,6 +17,7 @@
 
 #include "pool.h"
 
+struct dentry;
 struct p2pmem_backing;
 
 /**
@@ -32,6 +33,7 @@ struct p2pmem_backing;
  * @backing: where @pages came from
  * @backing_priv: its own
  * @pages: struct page of the first byte, the others follow
+ * @debug: its directory in debugfs
  * @gate: read: making a mapping, a fault or a hold. write: setting @dead.
  * @dead: the donor goes: nothing new is made. Written under @gate.
  * @dying: set a little before @dead, to cut long work under @gate short
@@ -42,7 +44,11 @@ struct p2pmem_backing;
  * @leaving: regions without users, whose pages may still be pinned
  * @reaper: looks at @leaving again
  * @reap_delay: how long until it does
- * @holds: live and revoking holds
+ * @holds: live holds
+ * @unsettled: holds whose second callback is still to come
+ * @users: who has it open or has regions of it
+ * @limit_file: bytes that an open file may take, 0 for any number
+ * @limit_user: the same of a user
  * @revoked: woken when a revoke callback has returned
  */
 struct p2pmem {
@@ -56,6 +62,7 @@ struct p2pmem {
 	const struct p2pmem_backing *backing;
 	void *backing_priv;
 	struct page *pages;
+	struct dentry *debug;
 
 	struct rw_semaphore gate;
 	bool dead;
@@ -69,6 +76,10 @@ struct p2pmem {
 	struct delayed_work reaper;
 	unsigned long reap_delay;
 	struct list_head holds;
+	struct list_head unsettled;
+	struct list_head users;
+	u64 limit_file;
+	u64 limit_user;
 	wait_queue_head_t revoked;
 };
 

@@ -12,6 +12,11 @@
  *	  |                            |                                   |
  *	 put: freed               put: waits for REVOKED               put: freed
  *
+ * A holder that has handed the memory on, to others who may take their time to let
+ * go, has a second callback, so that the others' holds needn't wait for them: after
+ * the first one its hold is UNSETTLED (put: freed), during the second one it is
+ * REVOKING again, then REVOKED.
+ *
  * A put of a LIVE hold takes it off p->holds, so revoke can't find it any
  * more: the callback is never called after p2pmem_hold_put() has returned,
  * nor is it running then. A REVOKING hold is off the list as well, thus
@@ -39,6 +44,7 @@
 enum hold_state {
 	HOLD_LIVE,
 	HOLD_REVOKING,
+	HOLD_UNSETTLED,
 	HOLD_REVOKED,
 };
 
@@ -49,8 +55,8 @@ enum hold_state {
  * @length: number of bytes
  * @ops: the taker's callbacks
  * @ctx: handed to @ops
- * @state: leaves LIVE under p->lock; REVOKED is released to who waits for it
- * @node: in p->holds while LIVE; p->lock
+ * @state: p->lock; who waits looks without it, and again with it
+ * @node: in p->holds while LIVE, in p->unsettled while UNSETTLED; p->lock
  * @revoker: who runs the callback, to catch a put from inside it
  */
 struct p2pmem_hold {
@@ -143,6 +149,24 @@ static struct p2pmem_hold *take(struct p2pmem_region *r, u64 offset,
 }
 
 /**
+ * p2pmem_hold_region() - hold a range of a region
+ * @r: the region, of which the caller is a user
+ * @offset: first byte within it
+ * @length: number of bytes, all of them in it
+ * @ops: as of p2pmem_hold_user_range()
+ * @ctx: handed to @ops
+ *
+ * Return: the hold, -ENODEV when the donor goes, -ENOMEM.
+ */
+struct p2pmem_hold *p2pmem_hold_region(struct p2pmem_region *r, u64 offset,
+				       size_t length,
+				       const struct p2pmem_hold_ops *ops,
+				       void *ctx)
+{
+	return take(r, offset, length, ops, ctx);
+}
+
+/**
  * p2pmem_hold_user_range() - hold memory that the calling process has mapped
  * @client: the device that will access the memory
  * @start: the user's address
@@ -207,10 +231,16 @@ bool p2pmem_has_page(const struct page *page)
 }
 EXPORT_SYMBOL_GPL(p2pmem_has_page);
 
-static bool is_revoked(const struct p2pmem_hold *h)
+/* Off its list, or nobody's any more; false: a callback is running on it. */
+static bool retire(struct p2pmem_hold *h)
 {
-	/* pairs with the release in p2pmem_holds_revoke() */
-	return smp_load_acquire(&h->state) == HOLD_REVOKED;
+	lockdep_assert_held(&h->r->p->lock);
+
+	if (h->state == HOLD_REVOKING)
+		return false;
+	if (h->state != HOLD_REVOKED)
+		list_del(&h->node);
+	return true;
 }
 
 /**
@@ -226,25 +256,23 @@ static bool is_revoked(const struct p2pmem_hold *h)
 void p2pmem_hold_put(struct p2pmem_hold *h)
 {
 	struct p2pmem *p;
-	bool live;
 
 	if (IS_ERR_OR_NULL(h))
 		return;
 
 	p = h->r->p;
 	mutex_lock(&p->lock);
-	live = h->state == HOLD_LIVE;
-	if (live)
-		list_del(&h->node);
-	/* it would wait for itself */
-	if (WARN_ON(h->state == HOLD_REVOKING && h->revoker == current)) {
+	while (!retire(h)) {
+		/* it would wait for itself */
+		if (WARN_ON(h->revoker == current)) {
+			mutex_unlock(&p->lock);
+			return;
+		}
 		mutex_unlock(&p->lock);
-		return;
+		wait_event(p->revoked, READ_ONCE(h->state) != HOLD_REVOKING);
+		mutex_lock(&p->lock);
 	}
 	mutex_unlock(&p->lock);
-
-	if (!live)
-		wait_event(p->revoked, is_revoked(h));
 	p2pmem_region_put(h->r);
 	kfree(h);
 }
@@ -287,12 +315,12 @@ int p2pmem_hold_persist(struct p2pmem_hold *h, u64 offset, u64 len)
 }
 EXPORT_SYMBOL_GPL(p2pmem_hold_persist);
 
-static struct p2pmem_hold *next_to_revoke(struct p2pmem *p)
+static struct p2pmem_hold *next_of(struct p2pmem *p, struct list_head *list)
 {
 	struct p2pmem_hold *h;
 
 	mutex_lock(&p->lock);
-	h = list_first_entry_or_null(&p->holds, struct p2pmem_hold, node);
+	h = list_first_entry_or_null(list, struct p2pmem_hold, node);
 	if (h) {
 		list_del(&h->node);
 		h->state = HOLD_REVOKING;
@@ -302,24 +330,48 @@ static struct p2pmem_hold *next_to_revoke(struct p2pmem *p)
 	return h;
 }
 
+/* From here on a put may free it; p is the donor's. */
+static void callback_returned(struct p2pmem *p, struct p2pmem_hold *h,
+			      enum hold_state state)
+{
+	mutex_lock(&p->lock);
+	WRITE_ONCE(h->state, state);
+	if (state == HOLD_UNSETTLED)
+		list_add_tail(&h->node, &p->unsettled);
+	mutex_unlock(&p->lock);
+	wake_up_all(&p->revoked);
+}
+
 /**
  * p2pmem_holds_revoke() - the donor goes
  * @p: the donation, dead: no new hold is made
  *
- * When this returns no holder touches the memory any more.
+ * When this returns no holder touches the memory any more, but for what
+ * p2pmem_holds_settle() waits for.
  */
 void p2pmem_holds_revoke(struct p2pmem *p)
 {
 	struct p2pmem_hold *h;
 
-	while ((h = next_to_revoke(p))) {
+	while ((h = next_of(p, &p->holds))) {
 		h->ops->revoke(h->ctx);
+		callback_returned(p, h, h->ops->settle ? HOLD_UNSETTLED :
+							 HOLD_REVOKED);
+	}
+}
 
-		/*
-		 * Pairs with the acquire in p2pmem_hold_put(), which may free
-		 * h from here on; p is the donor's.
-		 */
-		smp_store_release(&h->state, HOLD_REVOKED);
-		wake_up_all(&p->revoked);
+/**
+ * p2pmem_holds_settle() - wait for those to whom holders have handed memory on
+ * @p: the donation, after p2pmem_holds_revoke()
+ *
+ * When this returns they don't touch the memory any more either.
+ */
+void p2pmem_holds_settle(struct p2pmem *p)
+{
+	struct p2pmem_hold *h;
+
+	while ((h = next_of(p, &p->unsettled))) {
+		h->ops->settle(h->ctx);
+		callback_returned(p, h, HOLD_REVOKED);
 	}
 }

@@ -8,7 +8,9 @@
 #include <linux/module.h>
 #include <linux/mount.h>
 #include <linux/pseudo_fs.h>
+#include <linux/version.h>
 
+#include "debugfs.h"
 #include "donation.h"
 
 #define P2PMEM_MINORS	4096
@@ -94,6 +96,7 @@ static int __init p2pmem_init(void)
 	ret = class_register(&p2pmem_class);
 	if (ret)
 		goto unregister_chrdev;
+	p2pmem_debugfs_init();
 	return 0;
 
 unregister_chrdev:
@@ -105,6 +108,7 @@ unmount:
 
 static void __exit p2pmem_exit(void)
 {
+	p2pmem_debugfs_exit();
 	class_unregister(&p2pmem_class);
 	unregister_chrdev_region(base, P2PMEM_MINORS);
 	kern_unmount(mnt);
@@ -116,3 +120,8 @@ module_exit(p2pmem_exit);
 
 MODULE_DESCRIPTION("PCIe BAR memory as a resource: donors, takers, /dev/p2pmemN");
 MODULE_LICENSE("GPL");
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
+MODULE_IMPORT_NS("DMA_BUF");
+#else
+MODULE_IMPORT_NS(DMA_BUF);
+#endif

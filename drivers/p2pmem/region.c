@@ -2,13 +2,13 @@
 /*
  * Regions: the life of a piece of a donation.
  *
- * A region is made by mmap(). Its users are the VMAs that map it (fork() and
- * the splitting of a VMA make more of them) and the holds that kernel code
- * has on it. When the last user is gone the region leaves: nobody can get at
- * its pages any more, but somebody may still have them pinned from before (an
- * O_DIRECT read in flight, a memory region of an RNIC driver that knows
- * nothing of holds). When the last pin is gone too, the pages return to the
- * pool and the region is freed.
+ * A region is made by mmap(), or by P2PMEM_IOC_ALLOC with a file of its own. Its
+ * users are the VMAs that map it (fork() and the splitting of a VMA make more of
+ * them), that file, and the holds that kernel code has on it (a dma-buf is one).
+ * When the last user is gone the region leaves: nobody can get at its pages any
+ * more, but somebody may still have them pinned from before (an O_DIRECT read in
+ * flight, a memory region of an RNIC driver that knows nothing of holds). When the
+ * last pin is gone too, the pages return to the pool and the region is freed.
  *
  * Pages and their counts. Every page of a donation has one reference from
  * before its first use to after its last: the base reference, which is never
@@ -33,6 +33,7 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
+#include "limits.h"
 #include "region.h"
 
 #define REAP_FIRST	1			/* jiffies */
@@ -61,6 +62,16 @@ static int zero(struct p2pmem_region *r)
 	return 0;
 }
 
+static int claim_or_alloc(struct p2pmem_region *r, unsigned long place)
+{
+	struct p2pmem *p = r->p;
+
+	if (!p->d.persistent)
+		return p2pmem_pool_alloc(&p->pool, r->npages, &r->first);
+	r->first = place;
+	return p2pmem_pool_claim(&p->pool, place, r->npages);
+}
+
 static int take_pages(struct p2pmem_region *r, unsigned long place)
 {
 	struct p2pmem *p = r->p;
@@ -69,14 +80,15 @@ static int take_pages(struct p2pmem_region *r, unsigned long place)
 	lockdep_assert_held(&p->gate);
 
 	mutex_lock(&p->lock);
-	if (p->d.persistent) {
-		r->first = place;
-		ret = p2pmem_pool_claim(&p->pool, place, r->npages);
-	} else {
-		ret = p2pmem_pool_alloc(&p->pool, r->npages, &r->first);
-	}
-	if (!ret)
+	ret = p2pmem_charge(p, r->account, r->npages);
+	if (ret)
+		goto unlock;
+	ret = claim_or_alloc(r, place);
+	if (ret)
+		p2pmem_uncharge(p, r->account, r->npages);
+	else
 		list_add_tail(&r->node, &p->regions);
+unlock:
 	mutex_unlock(&p->lock);
 	return ret;
 }
@@ -89,8 +101,9 @@ static void say_full(const struct p2pmem_region *r)
 	mutex_lock(&p->lock);
 	available = p2pmem_pool_available(&p->pool);
 	mutex_unlock(&p->lock);
-	dev_info_ratelimited(&p->dev, "%s (%d): mmap refused: %llu KiB in one piece wanted, %llu of %llu KiB are free\n",
+	dev_info_ratelimited(&p->dev, "%s (%d): %s refused: %llu KiB in one piece wanted, %llu of %llu KiB are free\n",
 			     current->comm, current->pid,
+			     r->named ? "allocation" : "mmap",
 			     (u64)r->npages << (PAGE_SHIFT - 10),
 			     (u64)available << (PAGE_SHIFT - 10),
 			     (u64)p->d.size >> 10);
@@ -99,17 +112,23 @@ static void say_full(const struct p2pmem_region *r)
 /**
  * p2pmem_region_new() - take a piece of a donation
  * @p: the donation, entered (p2pmem_enter())
+ * @account: who is charged, or NULL
  * @place: first page, where the donation is persistent; else ignored
  * @npages: how many
+ * @name: what to call it, shorter than P2PMEM_NAME_SIZE; NULL where it gets no
+ *	file of its own
  *
  * The content is zero, or what was there where the donation is persistent.
  *
  * Return: a region with one user, which the caller puts; or -ENOMEM when the
- * pool has no such piece, -EINVAL for a place outside, -EUSERS, -EINTR when
- * the process is killed, -ENODEV when the donor goes in the meantime.
+ * pool has no such piece, -EDQUOT when the account has no room, -EINVAL for a
+ * place outside, -EUSERS, -EINTR when the process is killed, -ENODEV when the
+ * donor goes in the meantime.
  */
-struct p2pmem_region *p2pmem_region_new(struct p2pmem *p, unsigned long place,
-					unsigned long npages)
+struct p2pmem_region *p2pmem_region_new(struct p2pmem *p,
+					struct p2pmem_account *account,
+					unsigned long place,
+					unsigned long npages, const char *name)
 {
 	struct p2pmem_region *r;
 	int ret;
@@ -120,6 +139,10 @@ struct p2pmem_region *p2pmem_region_new(struct p2pmem *p, unsigned long place,
 
 	r->p = p;
 	r->npages = npages;
+	r->account = account;
+	r->named = name;
+	if (name)
+		strscpy(r->name, name);
 	refcount_set(&r->users, 1);
 	ret = take_pages(r, place);
 	if (ret == -ENOMEM)
@@ -168,6 +191,7 @@ static void destroy(struct p2pmem_region *r)
 
 	list_del(&r->node);
 	p2pmem_pool_free(&p->pool, r->first, r->npages);
+	p2pmem_uncharge(p, r->account, r->npages);
 	kfree(r);
 }
 

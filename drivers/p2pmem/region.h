@@ -8,16 +8,22 @@
 #include <linux/list.h>
 #include <linux/mm.h>
 #include <linux/refcount.h>
+#include <uapi/linux/p2pmem.h>
 
 #include "donation.h"
 
+struct p2pmem_account;
+
 /**
- * struct p2pmem_region - what one mmap() made
+ * struct p2pmem_region - what one mmap() or one P2PMEM_IOC_ALLOC made
  * @p: the donation, of which the region holds a reference
  * @first: number of its first page in the donation. Constant.
  * @npages: how many there are. Constant.
- * @users: VMAs and holds
+ * @users: VMAs, holds and the region's own file
  * @node: in @p->regions, or in @p->leaving once @users is 0; @p->lock
+ * @account: who is charged for it, NULL for the kernel. Constant.
+ * @named: it has a file of its own, and thus a name. Constant.
+ * @name: may be empty. Constant.
  * @seen: after @users is 0: pages below this one are known to be idle; @p->lock
  */
 struct p2pmem_region {
@@ -27,10 +33,15 @@ struct p2pmem_region {
 	refcount_t users;
 	struct list_head node;
 	unsigned long seen;
+	struct p2pmem_account *account;
+	bool named;
+	char name[P2PMEM_NAME_SIZE];
 };
 
-struct p2pmem_region *p2pmem_region_new(struct p2pmem *p, unsigned long place,
-					unsigned long npages);
+struct p2pmem_region *p2pmem_region_new(struct p2pmem *p,
+					struct p2pmem_account *account,
+					unsigned long place,
+					unsigned long npages, const char *name);
 void p2pmem_region_get(struct p2pmem_region *r);
 void p2pmem_region_put(struct p2pmem_region *r);
 

@@ -6,6 +6,7 @@
 #include <linux/sysfs.h>
 
 #include "donation.h"
+#include "limits.h"
 
 const char *p2pmem_kind_name(enum p2pmem_kind kind)
 {
@@ -68,5 +69,6 @@ static const struct attribute_group p2pmem_dev_group = {
 
 const struct attribute_group *p2pmem_dev_groups[] = {
 	&p2pmem_dev_group,
+	&p2pmem_limits_group,
 	NULL,
 };

@@ -129,9 +129,15 @@ void p2pmem_health_changed(struct p2pmem *p, const char *health);
  *	memory any more. Process context, may sleep, must not call
  *	p2pmem_hold_put(). Called at most once, possibly before
  *	p2pmem_hold_user_range() has returned the hold.
+ * @settle: for a holder that has handed the memory on to others and can't make them
+ *	let go of it at once; else NULL. Called some time after @revoke, when all
+ *	others have been revoked and no program has the memory mapped any more.
+ *	When it returns, those others don't touch the memory any more. The same
+ *	rules as for @revoke. Not called if the hold is put before.
  */
 struct p2pmem_hold_ops {
 	void (*revoke)(void *ctx);
+	void (*settle)(void *ctx);
 };
 
 struct p2pmem_hold *p2pmem_hold_user_range(struct device *client,

@@ -12,6 +12,7 @@ import unittest
 from p2pmem_guest import (IVSHMEM, PAGE, Mapping, Taker, attr, available,
                           bind, bound, main, opened, pci_functions, unbind,
                           wait_for, write)
+from p2pmem_ioctl import alloc, close, export
 
 FAIL = "/proc/thread-self/fail-nth"
 DEBUGFS = "/sys/kernel/debug/"
@@ -50,6 +51,7 @@ class FailTest(unittest.TestCase):
         self.bdf = pci_functions(IVSHMEM)[0]
         self.name = bind(self.bdf)
         self.size = int(attr(self.name, "size"))
+        self.errors = []
 
     def tearDown(self):
         if bound(self.bdf):
@@ -89,6 +91,41 @@ class FailTest(unittest.TestCase):
                 maps.pop().unmap()
         self.check(errors, errno.ENOMEM)
         os.close(fd)
+
+    def test_alloc(self):
+        fd = opened(self.name)
+        fds = []
+
+        def call():
+            fds.append(alloc(fd, 16 * PAGE))
+
+        for error in sweep(call):
+            self.check_used(16 * PAGE * len(fds), error)
+        self.check(self.errors, errno.ENOMEM, errno.ENFILE)
+        close(fd, *fds)
+
+    def test_export(self):
+        fd = opened(self.name)
+        region = alloc(fd, 16 * PAGE)
+        fds = []
+
+        def call():
+            fds.append(export(region))
+
+        for error in sweep(call):
+            self.check_used(16 * PAGE, error)
+        self.check(self.errors, errno.ENOMEM, errno.ENFILE)
+        # each of them is whole
+        for buf in fds:
+            Mapping(buf, PAGE).unmap()
+        close(region, fd)
+        self.assertEqual(available(self.name), self.size - 16 * PAGE)
+        close(*fds)
+
+    def check_used(self, size, error):
+        """After each try, failed or not: what is in use is what was got."""
+        self.errors.append(error)
+        self.assertEqual(available(self.name), self.size - size)
 
     def test_hold(self):
         fd = opened(self.name)

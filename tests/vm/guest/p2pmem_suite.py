@@ -55,8 +55,8 @@ def main(*programs):
     total = Sum()
     for name in programs:
         total.program(name)
-    gone = subprocess.run(["modprobe", "-r", "p2pmem_taker", "p2pmem_bar",
-                           "p2pmem_nvme", "p2pmem"], check=False).returncode == 0
+    gone = subprocess.run(["modprobe", "-r", "p2pmem_taker", "p2pmem_importer", "p2pmem_bar",
+                           "p2pmem_nvme", "srnic", "p2pmem"], check=False).returncode == 0
     total.line(gone, "the modules can be unloaded")
     if os.path.exists(KMEMLEAK):
         leaks = kmemleak()

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * dma-bufs: a region, or part of it, for drivers that know nothing of p2pmem.
+ *
+ * A dma-buf has a hold on its region, like any other taker: so the donor's
+ * departure revokes it. What that means to who has imported it:
+ *
+ *  - Who can be told (move_notify) is told, and has stopped using the memory when
+ *    that returns and when the fences on the buffer have signalled. Who can't be
+ *    told isn't let in: a static importer's attach gives EOPNOTSUPP.
+ *  - Who has pinned the buffer was promised that it wouldn't move. The kernel's
+ *    contract doesn't say that such an importer reacts to move_notify. So where one
+ *    has both a pin and a DMA mapping, the donor waits until one of them has gone,
+ *    and the log names whose it is. (srnic has a pin and no DMA mapping, and stops
+ *    within move_notify.)
+ *  - Nothing can be had of the buffer afterwards: ENODEV. Mappings of programs give
+ *    SIGBUS, as all of the donation's do: they are mappings of its inode.
+ *
+ * Vocabulary: a mapping that the donor waits for is a promised one.
+ *
+ * Locks: the buffer's reservation lock protects what says so. Its order:
+ * mmap_lock, reservation lock, p->gate, p->lock.
+ */
+#include <linux/dma-buf.h>
+#include <linux/dma-mapping.h>
+#include <linux/dma-resv.h>
+#include <linux/io.h>
+#include <linux/iosys-map.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/p2pmem.h>
+#include <linux/slab.h>
+#include <linux/wait.h>
+
+#include "backing.h"
+#include "chardev.h"
+#include "dmabuf.h"
+#include "hold.h"
+#include "region.h"
+
+#define WARN_EVERY	(10 * HZ)
+
+/**
+ * struct p2pmem_dmabuf - an exported range
+ * @buf: the kernel's part, which owns this struct
+ * @r: the region. Used by way of @hold; while there is none, by the exporting call.
+ * @hold: keeps @r, and is revoked
+ * @offset: first byte within @r. Constant.
+ * @revoked: the donor goes, nothing is to be had any more. Set under the
+ *	reservation lock.
+ * @promised: number of promised mappings; reservation lock
+ * @kept: woken when @promised becomes 0
+ */
+struct p2pmem_dmabuf {
+	struct dma_buf *buf;
+	struct p2pmem_region *r;
+	struct p2pmem_hold *hold;
+	u64 offset;
+	bool revoked;
+	unsigned int promised;
+	wait_queue_head_t kept;
+};
+
+/**
+ * struct importer - an attachment
+ * @pins: how many it has; reservation lock
+ * @maps: the same of DMA mappings
+ */
+struct importer {
+	unsigned int pins;
+	unsigned int maps;
+};
+
+static void promise(struct p2pmem_dmabuf *b, unsigned int n)
+{
+	dma_resv_assert_held(b->buf->resv);
+	b->promised += n;
+}
+
+static void keep(struct p2pmem_dmabuf *b, unsigned int n)
+{
+	dma_resv_assert_held(b->buf->resv);
+	WRITE_ONCE(b->promised, b->promised - n);
+	if (!b->promised)
+		wake_up_all(&b->kept);
+}
+
+static int dmabuf_attach(struct dma_buf *buf, struct dma_buf_attachment *at)
+{
+	struct p2pmem_dmabuf *b = buf->priv;
+	struct importer *i;
+
+	if (READ_ONCE(b->revoked))
+		return -ENODEV;
+	if (!at->importer_ops || !at->peer2peer) {
+		dev_info_ratelimited(&b->r->p->dev,
+				     "dma-buf refused to %s: its driver %s\n",
+				     dev_name(at->dev), at->importer_ops ?
+				     "doesn't take memory of other devices" :
+				     "can't be told to let go of it");
+		return -EOPNOTSUPP;
+	}
+	i = kzalloc(sizeof(*i), GFP_KERNEL_ACCOUNT);
+	if (!i)
+		return -ENOMEM;
+	at->priv = i;
+	return 0;
+}
+
+static void dmabuf_detach(struct dma_buf *buf, struct dma_buf_attachment *at)
+{
+	kfree(at->priv);
+}
+
+static int dmabuf_pin(struct dma_buf_attachment *at)
+{
+	struct p2pmem_dmabuf *b = at->dmabuf->priv;
+	struct importer *i = at->priv;
+
+	dma_resv_assert_held(b->buf->resv);
+	if (b->revoked)
+		return -ENODEV;
+	if (!i->pins++)
+		promise(b, i->maps);
+	return 0;
+}
+
+static void dmabuf_unpin(struct dma_buf_attachment *at)
+{
+	struct p2pmem_dmabuf *b = at->dmabuf->priv;
+	struct importer *i = at->priv;
+
+	dma_resv_assert_held(b->buf->resv);
+	if (!WARN_ON(!i->pins) && !--i->pins)
+		keep(b, i->maps);
+}
+
+static struct sg_table *dmabuf_map(struct dma_buf_attachment *at,
+				   enum dma_data_direction dir)
+{
+	struct p2pmem_dmabuf *b = at->dmabuf->priv;
+	struct importer *i = at->priv;
+	struct p2pmem *p = b->r->p;
+	struct sg_table *sgt;
+
+	dma_resv_assert_held(b->buf->resv);
+	if (b->revoked)
+		return ERR_PTR(-ENODEV);
+	sgt = p->backing->map(p, at->dev,
+			      ((u64)b->r->first << PAGE_SHIFT) + b->offset,
+			      b->buf->size, dir);
+	if (IS_ERR(sgt))
+		return sgt;
+	i->maps++;
+	if (i->pins)
+		promise(b, 1);
+	return sgt;
+}
+
+/* Also of a mapping that outlived the donor: what it undoes is the importer's. */
+static void dmabuf_unmap(struct dma_buf_attachment *at, struct sg_table *sgt,
+			 enum dma_data_direction dir)
+{
+	struct p2pmem_dmabuf *b = at->dmabuf->priv;
+	struct importer *i = at->priv;
+
+	dma_resv_assert_held(b->buf->resv);
+	b->r->p->backing->unmap(at->dev, sgt, dir);
+	if (WARN_ON(!i->maps))
+		return;
+	i->maps--;
+	if (i->pins)
+		keep(b, 1);
+}
+
+static int dmabuf_vmap(struct dma_buf *buf, struct iosys_map *map)
+{
+	struct p2pmem_dmabuf *b = buf->priv;
+	struct p2pmem_region *r = b->r;
+
+	dma_resv_assert_held(buf->resv);
+	if (b->revoked)
+		return -ENODEV;
+	/* nobody would be told */
+	if (list_empty(&buf->attachments))
+		return -EOPNOTSUPP;
+	iosys_map_set_vaddr_iomem(map, r->p->io + ((u64)r->first << PAGE_SHIFT) +
+				  b->offset);
+	return 0;
+}
+
+static int dmabuf_begin_cpu_access(struct dma_buf *buf,
+				   enum dma_data_direction dir)
+{
+	const struct p2pmem_dmabuf *b = buf->priv;
+
+	/* it is never cached */
+	return READ_ONCE(b->revoked) ? -ENODEV : 0;
+}
+
+static int dmabuf_end_cpu_access(struct dma_buf *buf,
+				 enum dma_data_direction dir)
+{
+	const struct p2pmem_dmabuf *b = buf->priv;
+
+	/* out of this CPU's write-combining buffers, before a device is told */
+	wmb();
+	return READ_ONCE(b->revoked) ? -ENODEV : 0;
+}
+
+static int dmabuf_mmap(struct dma_buf *buf, struct vm_area_struct *vma)
+{
+	struct p2pmem_dmabuf *b = buf->priv;
+	unsigned long npages = buf->size >> PAGE_SHIFT;
+	int ret;
+
+	if (vma->vm_pgoff > npages || vma_pages(vma) > npages - vma->vm_pgoff)
+		return -EINVAL;
+	ret = p2pmem_enter(b->r->p);
+	if (ret)
+		return ret;
+	ret = p2pmem_map_region(b->r, vma,
+				(b->offset >> PAGE_SHIFT) + vma->vm_pgoff);
+	p2pmem_leave(b->r->p);
+	return ret;
+}
+
+static void dmabuf_release(struct dma_buf *buf)
+{
+	struct p2pmem_dmabuf *b = buf->priv;
+
+	/* waits for a revoke() or settle() of it that is running */
+	p2pmem_hold_put(b->hold);
+	kfree(b);
+}
+
+static const struct dma_buf_ops ops = {
+	.attach			= dmabuf_attach,
+	.detach			= dmabuf_detach,
+	.pin			= dmabuf_pin,
+	.unpin			= dmabuf_unpin,
+	.map_dma_buf		= dmabuf_map,
+	.unmap_dma_buf		= dmabuf_unmap,
+	.vmap			= dmabuf_vmap,
+	.begin_cpu_access	= dmabuf_begin_cpu_access,
+	.end_cpu_access		= dmabuf_end_cpu_access,
+	.mmap			= dmabuf_mmap,
+	.release		= dmabuf_release,
+};
+
+static void name_importers(struct p2pmem_dmabuf *b)
+{
+	struct dma_buf_attachment *at;
+	const struct importer *i;
+
+	dma_resv_lock(b->buf->resv, NULL);
+	list_for_each_entry(at, &b->buf->attachments, node) {
+		i = at->priv;
+		if (i->pins && i->maps)
+			dev_warn(&b->r->p->dev,
+				 "%s (%s) still has a dma-buf of %zu KiB pinned and mapped: the donor has to wait\n",
+				 dev_name(at->dev), dev_driver_string(at->dev),
+				 b->buf->size >> 10);
+	}
+	dma_resv_unlock(b->buf->resv);
+}
+
+/* The donor goes. @b->hold may not be there yet. */
+static void revoke(void *ctx)
+{
+	struct p2pmem_dmabuf *b = ctx;
+	struct dma_resv *resv = b->buf->resv;
+
+	dma_resv_lock(resv, NULL);
+	WRITE_ONCE(b->revoked, true);
+	dma_buf_move_notify(b->buf);
+	dma_resv_unlock(resv);
+}
+
+/* Fences and promises take as long as others want. */
+static void settle(void *ctx)
+{
+	struct p2pmem_dmabuf *b = ctx;
+
+	dma_resv_wait_timeout(b->buf->resv, DMA_RESV_USAGE_BOOKKEEP,
+			      false, MAX_SCHEDULE_TIMEOUT);
+	while (!wait_event_timeout(b->kept, !READ_ONCE(b->promised), WARN_EVERY))
+		name_importers(b);
+}
+
+static const struct p2pmem_hold_ops hold_ops = {
+	.revoke	= revoke,
+	.settle	= settle,
+};
+
+static struct dma_buf *new(struct p2pmem_region *r, u64 offset, u64 size,
+			   fmode_t mode)
+{
+	DEFINE_DMA_BUF_EXPORT_INFO(info);
+	struct p2pmem_dmabuf *b;
+
+	b = kzalloc(sizeof(*b), GFP_KERNEL_ACCOUNT);
+	if (!b)
+		return ERR_PTR(-ENOMEM);
+	b->r = r;
+	b->offset = offset;
+	init_waitqueue_head(&b->kept);
+
+	info.ops = &ops;
+	info.size = size;
+	info.flags = !(mode & FMODE_WRITE) ? O_RDONLY :
+		     mode & FMODE_READ ? O_RDWR : O_WRONLY;
+	info.priv = b;
+	b->buf = dma_buf_export(&info);
+	if (IS_ERR(b->buf)) {
+		struct dma_buf *error = b->buf;
+
+		kfree(b);
+		return error;
+	}
+	return b->buf;
+}
+
+/**
+ * p2pmem_dmabuf_export() - a range of a region as a dma-buf
+ * @r: the region, of which the caller is a user
+ * @offset: first byte within it, a multiple of the page size
+ * @size: bytes, the same
+ * @mode: FMODE_READ and FMODE_WRITE
+ *
+ * Context: process context, may sleep.
+ * Return: the dma-buf's file; or -ENOMEM, -ENFILE, -ENODEV when the donor goes.
+ */
+struct file *p2pmem_dmabuf_export(struct p2pmem_region *r, u64 offset, u64 size,
+				  fmode_t mode)
+{
+	struct dma_buf *buf = new(r, offset, size, mode);
+	struct p2pmem_dmabuf *b;
+	struct p2pmem_hold *hold;
+
+	if (IS_ERR(buf))
+		return ERR_CAST(buf);
+
+	/* nobody has the file yet, so nobody comes in before the hold is there */
+	b = buf->priv;
+	hold = p2pmem_hold_region(r, offset, size, &hold_ops, b);
+	if (IS_ERR(hold)) {
+		dma_buf_put(buf);
+		return ERR_CAST(hold);
+	}
+	b->hold = hold;
+	buf->file->f_mapping = r->p->inode->i_mapping;
+	return buf->file;
+}

@@ -1,0 +1,438 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Regions as dma-bufs: for programs, for a driver that imports them, and for
+RDMA. Donors: bar, bar@root."""
+
+import errno
+import fcntl
+import os
+import struct
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+from p2pmem_guest import (IVSHMEM, PAGE, PCI, Mapping, Taker, available, bind, fork,
+                          log_mark, log_since, main, opened, pci_functions, read, reap,
+                          unbind, wait_for, write)
+from p2pmem_ioctl import alloc, close, distance, export, region_info
+from p2pmem_take import Taking
+from p2pmem_unplug import touch
+
+sys.path.insert(0, "/srnic/tests/vm/lib")
+# pylint: disable=wrong-import-position
+import rdmanode  # noqa: E402
+from pyverbs.mr import DmaBufMR  # noqa: E402
+from pyverbs.pyverbs_error import PyverbsRDMAError  # noqa: E402
+
+MAGIC = b"p2pmem dma-buf: "
+STATIC, NO_P2P, DEAF = 1, 2, 4
+
+
+class Importer:
+    """/dev/p2pmem_importer of tests/kunit/p2pmem_importer.c."""
+
+    def __init__(self, buf, bdf, flags=0):
+        self.fd = os.open("/dev/p2pmem_importer", os.O_RDWR | os.O_CLOEXEC)
+        domain, bus, rest = bdf.split(":")
+        device, function = rest.split(".")
+        try:
+            fcntl.ioctl(self.fd, 0x4014BC90, struct.pack(
+                "iIIII", buf, int(domain, 16), int(bus, 16),
+                int(device, 16) << 3 | int(function), flags))
+        except OSError:
+            os.close(self.fd)
+            raise
+
+    def pin(self):
+        fcntl.ioctl(self.fd, 0xBC91)
+
+    def unpin(self):
+        fcntl.ioctl(self.fd, 0xBC92)
+
+    def map(self):
+        """(address, size, entries, entries with a page)"""
+        return struct.unpack("QQII", fcntl.ioctl(self.fd, 0x8018BC93, bytes(24)))
+
+    def unmap(self):
+        fcntl.ioctl(self.fd, 0xBC94)
+
+    def word(self):
+        return fcntl.ioctl(self.fd, 0x8008BC95, bytes(8))
+
+    def notified(self):
+        return fcntl.ioctl(self.fd, 0xBC96)
+
+    def cpu_access(self):
+        fcntl.ioctl(self.fd, 0xBC97)
+
+    def close(self):
+        os.close(self.fd)
+
+
+def bar_address(bdf):
+    return int(read(PCI + bdf + "/resource").split("\n")[2].split()[0], 16)
+
+
+class BufferTest(Taking):
+    """For programs."""
+
+    def test_the_same_bytes(self):
+        region = alloc(self.fd, 4 * PAGE)
+        buf, part = export(region), export(region, PAGE, 2 * PAGE)
+        self.assertEqual(os.lseek(buf, 0, os.SEEK_END), 4 * PAGE)
+        self.assertEqual(os.lseek(part, 0, os.SEEK_END), 2 * PAGE)
+        m, a, b = Mapping(region, 4 * PAGE), Mapping(buf, 4 * PAGE), Mapping(part, 2 * PAGE)
+        a.put(2 * PAGE, MAGIC)
+        self.assertEqual(m[2 * PAGE:2 * PAGE + len(MAGIC)], MAGIC)
+        self.assertEqual(b[PAGE:PAGE + len(MAGIC)], MAGIC)
+        c = Mapping(part, PAGE, offset=PAGE)
+        self.assertEqual(c[0:len(MAGIC)], MAGIC)
+        for fd, offset, length in ((part, 0, 3 * PAGE), (part, PAGE, 2 * PAGE),
+                                   (part, 2 * PAGE, PAGE), (buf, 0, 5 * PAGE),
+                                   (part, (1 << 62), PAGE)):
+            self.fails(errno.EINVAL, Mapping, fd, length, offset=offset)
+        self.fails(errno.EINVAL, Mapping, buf, PAGE, flags=2)
+        for i in (m, a, b, c):
+            i.unmap()
+        close(region, buf, part)
+
+    def test_keeps_the_memory(self):
+        region = alloc(self.fd, 4 * PAGE)
+        part = export(region, PAGE, PAGE)
+        os.close(region)
+        self.used(4 * PAGE)
+        m = Mapping(part, PAGE)
+        os.close(part)
+        m.put(0, MAGIC)
+        self.used(4 * PAGE)
+        m.unmap()
+        self.used(0)
+
+    def test_persistent_places(self):
+        os.close(self.fd)
+        unbind(self.bdf)
+        write("/sys/module/p2pmem_bar/parameters/persistent", "1")
+        self.name = bind(self.bdf)
+        self.fd = opened(self.name)
+        region = alloc(self.fd, 2 * PAGE, offset=7 * PAGE)
+        buf = export(region, PAGE)
+        m, place = Mapping(buf, PAGE), Mapping(self.fd, PAGE, offset=8 * PAGE)
+        m.put(0, MAGIC)
+        self.assertEqual(place[0:len(MAGIC)], MAGIC)
+        m.unmap()
+        place.unmap()
+        close(region, buf)
+
+
+class ImportTest(Taking):
+    """For a driver of another device: one on a root port of its own."""
+
+    def setUp(self):
+        super().setUp()
+        self.client = pci_functions(IVSHMEM)[1]
+        self.region = alloc(self.fd, 8 * PAGE)
+        self.place = region_info(self.region)[1]
+        self.buf = export(self.region, 2 * PAGE, 4 * PAGE)
+
+    def tearDown(self):
+        close(self.region, self.buf)
+        super().tearDown()
+
+    def peers(self):
+        """Can the two reach each other, by the rules of this kernel? Stock kernels
+        have none, others refuse two root ports."""
+        return not self.p2pdma() or distance(self.region, self.client)[0] < 2
+
+    def p2pdma(self):
+        return os.path.exists(PCI + self.bdf + "/p2pmem")
+
+    def test_map(self):
+        i = Importer(self.buf, self.client)
+        if not self.peers():
+            self.fails(errno.EREMOTEIO, i.map)
+            i.close()
+            i = Importer(self.buf, self.bdf)
+        for _ in range(2):
+            address, size, entries, pages = i.map()
+            self.assertEqual((address, size, entries),
+                             (bar_address(self.bdf) + self.place + 2 * PAGE, 4 * PAGE, 1))
+            if not self.p2pdma():
+                self.assertEqual(pages, 0)
+            i.unmap()
+        i.map()
+        i.close()
+
+    def test_cpu(self):
+        m = Mapping(self.buf, PAGE)
+        m.put(0, MAGIC)
+        i = Importer(self.buf, self.client)
+        self.assertEqual(i.word(), MAGIC[:8])
+        i.cpu_access()
+        i.close()
+        m.unmap()
+
+    def test_who_can_not_be_told_is_not_let_in(self):
+        for flags, words in ((STATIC, "can't be told"), (NO_P2P, "doesn't take memory")):
+            time.sleep(0.1)
+            mark = log_mark(f"p2pmem test: importer {flags}")
+            self.fails(errno.EOPNOTSUPP, Importer, self.buf, self.client, flags)
+            self.assertIn(words, " ".join(log_since(mark)))
+
+    def test_keeps_the_memory(self):
+        i = Importer(self.buf, self.bdf)
+        os.close(self.buf)
+        os.close(self.region)
+        self.used(8 * PAGE)
+        i.map()
+        i.close()
+        self.used(0)
+        self.region, self.buf = opened(self.name), opened(self.name)
+
+    def test_departure(self):
+        i = Importer(self.buf, self.bdf)
+        idle = Importer(self.buf, self.client)
+        i.pin()
+        i.map()
+        unbind(self.bdf)
+        for n in (i, idle):
+            self.assertEqual(n.notified(), 1)
+            self.fails(errno.ENODEV, n.map)
+            self.fails(errno.ENODEV, n.pin)
+            self.fails(errno.ENODEV, n.word)
+            self.fails(errno.ENODEV, n.cpu_access)
+        self.fails(errno.ENODEV, Importer, self.buf, self.client)
+        self.fails(errno.ENODEV, Mapping, self.buf, PAGE)
+        # the donor comes back: these are still dead
+        self.assertEqual(bind(self.bdf), self.name)
+        self.used(0)
+        self.fails(errno.ENODEV, i.map)
+        i.unpin()
+        i.close()
+        idle.close()
+
+    def test_the_donor_waits_for_the_deaf_and_names_them(self):
+        i = Importer(self.buf, self.bdf, DEAF)
+        i.pin()
+        i.map()
+        m, buf = Mapping(self.buf, PAGE), export(self.region)
+        other = Importer(buf, self.bdf)
+        other.pin()
+        other.map()
+        taker = Taker()
+        h = taker.hold(m.address, PAGE)
+        mark = log_mark("p2pmem test: deaf")
+        t = threading.Thread(target=unbind, args=(self.bdf,))
+        t.start()
+        self.assertTrue(wait_for(lambda: any(
+            self.bdf in line and "16 KiB pinned and mapped" in line
+            for line in log_since(mark)), 30))
+        self.assertTrue(t.is_alive())
+        self.fails(errno.ENODEV, export, self.region)
+        # nobody else waits for it: keys are dead, mappings are empty, puts return
+        self.assertEqual((i.notified(), other.notified()), (1, 1))
+        self.fails(errno.EIO, taker.read, h, 0)
+        self.assertTrue(touch(m.address))
+        m.unmap()
+        other.close()
+        os.close(buf)
+        taker.put(h)
+        i.unmap()
+        t.join(10)
+        self.assertFalse(t.is_alive())
+        i.close()
+        taker.close()
+
+    def test_killed_importers_leave_nothing(self):
+        def child():
+            buf = export(alloc(self.fd, 4 * PAGE))
+            for _ in range(3):
+                i = Importer(buf, self.bdf)
+                i.pin()
+                i.map()
+            os.kill(os.getpid(), 9)
+
+        self.assertEqual(reap(fork(child)), -9)
+        self.assertTrue(wait_for(lambda: available(self.name) == self.size - 8 * PAGE))
+
+    def test_importers_against_unbind(self):
+        stop = time.monotonic() + float(os.environ.get("SECONDS_OF_STRESS", "8"))
+
+        def child():
+            gone = (errno.ENODEV, errno.ENOENT, errno.ENXIO)
+            while time.monotonic() < stop:
+                fds, imports = [], []
+                try:
+                    fds.append(opened(self.name))
+                    fds.append(alloc(fds[0], 4 * PAGE))
+                    fds.append(export(fds[1]))
+                    for _ in range(2):
+                        imports.append(Importer(fds[2], self.bdf))
+                        imports[-1].pin()
+                        imports[-1].map()
+                        imports[-1].word()
+                except OSError as e:
+                    if e.errno not in gone:
+                        raise
+                for i in imports:
+                    i.close()
+                close(*fds)
+
+        pids = [fork(child) for _ in range(3)]
+        rounds = 0
+        while time.monotonic() < stop:
+            unbind(self.bdf)
+            bind(self.bdf)
+            time.sleep(0.05)
+            rounds += 1
+        self.assertEqual([reap(p) for p in pids], [0] * 3)
+        self.assertGreater(rounds, 5)
+
+
+class RdmaTest(Taking):
+    """ibv_reg_dmabuf_mr() over one, and ibv_reg_mr() of a region's mapping."""
+
+    @classmethod
+    def setUpClass(cls):
+        subprocess.run("rdma link add srnic0 type srnic netdev eth0", shell=True,
+                       check=True)
+
+    @classmethod
+    def tearDownClass(cls):
+        subprocess.run("rdma link del srnic0", shell=True, check=True)
+
+    def setUp(self):
+        super().setUp()
+        deadline = time.monotonic() + 20
+        while True:
+            try:
+                self.node = rdmanode.Node("srnic0", os.environ["MY_IP"])
+                break
+            except rdmanode.NodeError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.1)
+        self.other = rdmanode.Node("srnic0", os.environ["MY_IP"])
+        rdmanode.pair(self.other, self.node, "qp")
+        self.other.mem("mine", PAGE)
+        self.mine = self.other.reg("mine", "mine")[:2]
+
+    def tearDown(self):
+        rdmanode.unpair(self.other, self.node, "qp")
+        self.other.dereg("mine")
+        self.other.unmap("mine")
+        for node in (self.node, self.other):
+            node.ctx.close()
+        super().tearDown()
+
+    def ask(self, op, addr, key, length=8, status="SUCCESS", **kw):
+        """One request of the other node; what came back."""
+        address, lkey = self.mine
+        self.other.post("qp", op, [(address, length, lkey)], addr=addr, rkey=key, **kw)
+        wcs = self.other.sent("qp")
+        self.assertEqual([wc["status"] for wc in wcs], [status], op)
+        return self.other.look("mine", length)
+
+    def exchange(self, key, at, m):
+        """WRITE, READ and atomics at an address that is the mapping's start."""
+        self.other.fill("mine", MAGIC)
+        self.ask("WRITE", at + 8, key, len(MAGIC))
+        self.assertEqual(m[8:8 + len(MAGIC)], MAGIC)
+        m.put(64, bytes(reversed(MAGIC)))
+        self.assertEqual(self.ask("READ", at + 64, key, len(MAGIC)), bytes(reversed(MAGIC)))
+        m.put(0, struct.pack("<Q", 40))
+        self.assertEqual(self.ask("ADD", at, key, add=2), struct.pack("<Q", 40))
+        self.assertEqual(m[0:8], struct.pack("<Q", 42))
+        self.ask("CAS", at, key, add=42, swap=7)
+        self.assertEqual(m[0:8], struct.pack("<Q", 7))
+
+    def test_dmabuf_mr(self):
+        region = alloc(self.fd, 4 * PAGE)
+        buf = export(region, PAGE, 2 * PAGE)
+        m = Mapping(region, PAGE, offset=2 * PAGE)
+        mr = DmaBufMR(self.node.pds["pd"], PAGE, rdmanode.ALL, buf, PAGE)
+        close(region, buf)
+        self.exchange(mr.rkey, PAGE, m)
+        m.unmap()
+        self.used(4 * PAGE)
+        mr.close()
+        self.used(0)
+
+    def test_mr_of_a_mapping(self):
+        """Of the region's file, and of its dma-buf: both are holds."""
+        region = alloc(self.fd, 4 * PAGE)
+        buf = export(region, PAGE)
+        for fd in (region, buf):
+            m = Mapping(fd, 2 * PAGE, offset=PAGE)
+            mr = rdmanode.MR(self.node.pds["pd"], PAGE, rdmanode.ALL, address=m.address)
+            self.exchange(mr.rkey, m.address, m)
+            mr.close()
+            m.unmap()
+        close(region, buf)
+
+    def test_a_read_only_buffer(self):
+        fd = opened(self.name, os.O_RDONLY)
+        region = alloc(fd, PAGE)
+        buf = export(region)
+        with self.assertRaises(PyverbsRDMAError) as e:
+            DmaBufMR(self.node.pds["pd"], PAGE, rdmanode.ALL, buf, 0)
+        self.assertEqual(e.exception.error_code, errno.EACCES)
+        DmaBufMR(self.node.pds["pd"], PAGE, rdmanode.READ, buf, 0).close()
+        close(buf, region, fd)
+
+    def test_unbind_while_registered(self):
+        """Both kinds: the key is dead at once, the rest of the memory isn't touched."""
+        region = alloc(self.fd, 2 * PAGE)
+        buf, m = export(region), Mapping(region, PAGE)
+        mrs = [(0, DmaBufMR(self.node.pds["pd"], PAGE, rdmanode.ALL, buf, 0)),
+               (m.address, rdmanode.MR(self.node.pds["pd"], PAGE, rdmanode.ALL,
+                                       address=m.address))]
+        for at, mr in mrs:
+            self.exchange(mr.rkey, at, m)
+        start = time.monotonic()
+        unbind(self.bdf)
+        self.assertLess(time.monotonic() - start, 5)
+        with self.assertRaises(PyverbsRDMAError) as e:
+            DmaBufMR(self.node.pds["pd"], PAGE, rdmanode.ALL, buf, 0)
+        self.assertEqual(e.exception.error_code, errno.ENODEV)
+        for at, mr in mrs:
+            self.ask("READ", at, mr.rkey, status="REM_ACCESS_ERR")
+            rdmanode.unpair(self.other, self.node, "qp")
+            rdmanode.pair(self.other, self.node, "qp")
+        # the donor comes back, the old keys stay dead
+        self.assertEqual(bind(self.bdf), self.name)
+        for at, mr in mrs:
+            self.ask("WRITE", at, mr.rkey, status="REM_ACCESS_ERR")
+            rdmanode.unpair(self.other, self.node, "qp")
+            rdmanode.pair(self.other, self.node, "qp")
+            mr.close()
+        m.unmap()
+        close(buf, region)
+        self.used(0)
+
+    def test_unbind_under_fire(self):
+        """WRITEs without end into a dma-buf: the donor goes within its bound."""
+        region = alloc(self.fd, 256 * PAGE)
+        buf = export(region)
+        mr = DmaBufMR(self.node.pds["pd"], 256 * PAGE, rdmanode.ALL, buf, 0)
+        self.other.mem("big", 256 * PAGE)
+        address, lkey, _ = self.other.reg("big", "big")
+        for _ in range(60):
+            self.other.post("qp", "WRITE", [(address, 256 * PAGE, lkey)], addr=0,
+                            rkey=mr.rkey)
+        start = time.monotonic()
+        unbind(self.bdf)
+        took = time.monotonic() - start
+        wcs = self.other.sent("qp", 60, 30)
+        self.assertEqual(len(wcs), 60)
+        self.assertIn("REM_ACCESS_ERR", [wc["status"] for wc in wcs])
+        self.assertLess(took, 5)
+        mr.close()
+        self.other.dereg("big")
+        self.other.unmap("big")
+        close(buf, region)
+
+
+if __name__ == "__main__":
+    main("p2pmem_bar", "p2pmem_taker", "p2pmem_importer", "srnic", "ib_uverbs")
