@@ -34,11 +34,11 @@ vm:			## a shell on host A, with host B behind the cable
 bench:			## measure srnic against rdma_rxe (tests/perf)
 	@tests/run -v tests/perf
 
-provider:		## build the libibverbs provider (printed: where it is)
+provider:		## build the libibverbs provider and the tool p2pmem (printed: where)
 	@scripts/setup
 	@out=$$(scripts/programs) && ln -sfn "$$out" .programs && echo "$$out/lib"
 
-install:		## install modules and provider (as root; PROVIDER=no: modules only)
+install:		## install modules, provider, tool (as root; PROVIDER=no: modules only)
 	@KDIR="$(KDIR)" DESTDIR="$(DESTDIR)" LIBDIR="$(LIBDIR)" PROVIDER="$(PROVIDER)" scripts/install
 
 clean:			## remove what "make" built here (the cache stays)
