@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "donor.h"
 #include "json.h"
@@ -170,24 +169,35 @@ static void pair(const struct donor *d, const struct function *f,
 }
 
 /* Clients are functions that somebody drives; bridges only pass on. */
-static void pairs_of(const struct donor *d)
+static void pairs_of(const struct donor *d, int fd)
 {
 	const struct function *f = functions.function;
 	struct p2pmem_distance answer;
-	int fd = donor_open(d->name, O_RDONLY);
 
 	for (; f < functions.function + functions.count; f++)
 		if (!f->bridge && *f->driver && ask(fd, f->bdf, &answer))
 			pair(d, f, &answer);
-	close(fd);
+}
+
+/* Before the first word is out: a user may not have the right to. */
+static int *open_all(void)
+{
+	int *fd = more(NULL, donors.count, sizeof(*fd));
+	unsigned int i;
+
+	for (i = 0; i < donors.count; i++)
+		fd[i] = donor_open(donors.donor[i].name, O_RDONLY);
+	return fd;
 }
 
 int cmd_tree(int argc, char **argv, char **rest)
 {
 	unsigned int i;
+	int *fd;
 
 	donors = donors_all();
 	functions = pci_all();
+	fd = open_all();
 
 	if (opt.json) {
 		json_object(NULL);
@@ -202,7 +212,7 @@ int cmd_tree(int argc, char **argv, char **rest)
 		       "DISTANCE", "LINKS", "LEVEL", "MAY TALK");
 	}
 	for (i = 0; i < donors.count; i++)
-		pairs_of(donors.donor + i);
+		pairs_of(donors.donor + i, fd[i]);
 	if (opt.json) {
 		json_end();
 		json_end();

@@ -126,8 +126,9 @@ struct p2pmem_flush {
 };
 
 /*
- * Of the device and of a region. When it returns 0, what this CPU or anybody
- * before it has written there outlives the loss of power.
+ * Of the device and of a region. When it returns 0, what the calling thread has
+ * written there outlives the loss of power, and so does whatever of others had
+ * reached the device before.
  *
  * EINVAL: also: bytes that aren't in the file
  * EOPNOTSUPP: the memory isn't persistent: nothing makes it durable

@@ -514,6 +514,53 @@ class LimitTest(Taking):
         self.assertEqual(attr(self.name, "limit_user"), str(2 * PAGE))
         self.fails(errno.EDQUOT, alloc, self.fd, 3 * PAGE)
 
+    def test_against_an_oracle(self):
+        """Regions, mappings and dma-bufs of three files, made and ended in random
+        order: each try ends as a naive count says."""
+        rnd = random.Random(11)
+        most, of_file = 200, 90
+        self.limit("user", most * PAGE)
+        self.limit("file", of_file * PAGE)
+        files = [opened(self.name) for _ in range(3)]
+        used, live, refused = [0, 0, 0], [], 0
+        for _ in range(1500):
+            if live and rnd.random() < 0.5:
+                n, pages, ends = live.pop(rnd.randrange(len(live)))
+                for end in rnd.sample(ends, len(ends)):
+                    end()
+                used[n] -= pages
+            else:
+                n, pages = rnd.randrange(3), rnd.randint(1, 60)
+                fits = used[n] + pages <= of_file and sum(used) + pages <= most
+                make = self.made_of_file if rnd.random() < 0.3 else self.made_of_region
+                if not fits:
+                    self.fails(errno.EDQUOT, make, files[n], pages * PAGE, rnd)
+                    refused += 1
+                    continue
+                live.append((n, pages, make(files[n], pages * PAGE, rnd)))
+                used[n] += pages
+            self.used(sum(used) * PAGE)
+        self.assertGreater(refused, 100)
+        for _, _, ends in live:
+            for end in ends:
+                end()
+        close(*files)
+
+    def made_of_file(self, fd, size, _rnd):
+        """What ends a mapping of the device."""
+        return [Mapping(fd, size).unmap]
+
+    def made_of_region(self, fd, size, rnd):
+        """What ends a region, with some of what can be made of it."""
+        region = alloc(fd, size)
+        ends = [lambda: os.close(region)]
+        if rnd.random() < 0.5:
+            ends.append(Mapping(region, PAGE).unmap)
+        if rnd.random() < 0.5:
+            buf = export(region)
+            ends.append(lambda: os.close(buf))
+        return ends
+
     def test_exact_under_load(self):
         """Many threads and processes at their limit: it is never passed, and
         all of it is there again at the end."""

@@ -294,6 +294,9 @@ class ToolTest(unittest.TestCase):
                               "--clear-groups", "p2pmem", "read", self.pmem, "0", "1")
         self.assertEqual((status, err), (1, f"p2pmem: /dev/{self.pmem}: "
                                             f"{os.strerror(errno.EACCES)}\n"))
+        status, out, err = tool("alloc", self.ram, "4K", "--", "setpriv", "--reuid=65534",
+                                "--clear-groups", "p2pmem", "--json", "tree")
+        self.assertEqual((status, out, err.count("\n")), (1, b"", 1))
         self.assertTrue(wait_for(lambda: read(CLASS + self.ram + "/available") ==
                                  str(self.size)))
 
