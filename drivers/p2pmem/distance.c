@@ -20,10 +20,8 @@ static unsigned int depth(struct pci_bus *bus)
  * p2pmem_distance() - what a transfer between two functions has to pass
  * @a: function that the caller has a reference on
  * @b: another one, or the same
- * @links: where the number of links between them is stored
- *
- * A bus below a root is a link; functions on the same bus are 0 links from each
- * other where they are one device, and 2 by way of the bridge above them.
+ * @links: where the number of steps from one to the other in the PCI tree is stored: up
+ *	to the bridge or the root above both, and down again; 0 within a device
  *
  * Context: any. The references keep the buses.
  * Return: P2PMEM_DISTANCE_*.

@@ -36,9 +36,10 @@ static const char *why(int error)
 static int allocate(const struct donor *d, struct p2pmem_alloc *a)
 {
 	int fd = donor_open(d->name, O_RDWR);
+	char size[SIZE_TEXT];
 
 	if (ioctl(fd, P2PMEM_IOC_ALLOC, a))
-		die("%s: %llu bytes refused: %s", d->name, (unsigned long long)a->size, why(errno));
+		die("%s: %s refused: %s", d->name, size_text(a->size, size), why(errno));
 	close(fd);
 	return a->fd;
 }

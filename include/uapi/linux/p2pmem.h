@@ -150,7 +150,8 @@ struct p2pmem_flush {
  * @function: of the function, below 8
  * @pad: zero
  * @distance: written: P2PMEM_DISTANCE_*
- * @links: written: how many links lie between the two
+ * @links: written: how many steps it is from one to the other in the PCI tree, up to
+ *	the bridge or the root above both and down again
  * @reserved: zero
  */
 struct p2pmem_distance {

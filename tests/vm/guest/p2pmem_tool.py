@@ -182,7 +182,7 @@ class ToolTest(unittest.TestCase):
         self.assertEqual(out, b"at three")
 
     def test_alloc_refused(self):
-        self.bad("no such piece is free", "alloc", self.ram, "1G")
+        self.bad("1 GiB refused: no such piece is free", "alloc", self.ram, "1G")
         self.bad("no size", "alloc", self.ram, "big")
         self.bad("no size", "alloc", self.ram, "0")
         self.bad("no size", "alloc", self.ram, "16777216T")
