@@ -455,18 +455,18 @@ class RdmaTest(Taking):
         close(buf, region)
         self.used(0)
 
-    def test_unbind_under_fire(self):
+    def under_fire(self, depart):
         """WRITEs without end into a dma-buf: the donor goes within its bound."""
-        region = alloc(self.fd, 256 * PAGE)
+        size = 256 * PAGE
+        region = alloc(self.fd, size)
         buf = export(region)
-        mr = DmaBufMR(self.node.pds["pd"], 256 * PAGE, rdmanode.ALL, buf, 0)
-        self.other.mem("big", 256 * PAGE)
+        mr = DmaBufMR(self.node.pds["pd"], size, rdmanode.ALL, buf, 0)
+        self.other.mem("big", size)
         address, lkey, _ = self.other.reg("big", "big")
         for _ in range(60):
-            self.other.post("qp", "WRITE", [(address, 256 * PAGE, lkey)], addr=0,
-                            rkey=mr.rkey)
+            self.other.post("qp", "WRITE", [(address, size, lkey)], addr=0, rkey=mr.rkey)
         start = time.monotonic()
-        unbind(self.bdf)
+        depart()
         took = time.monotonic() - start
         wcs = self.other.sent("qp", 60, 30)
         self.assertEqual(len(wcs), 60)
@@ -476,6 +476,21 @@ class RdmaTest(Taking):
         self.other.dereg("big")
         self.other.unmap("big")
         close(buf, region)
+
+    def test_unbind_under_fire(self):
+        self.under_fire(lambda: unbind(self.bdf))
+
+    def test_remove_under_fire(self):
+        bridge = os.path.realpath(PCI + self.bdf + "/..")
+        self.under_fire(lambda: write(PCI + self.bdf + "/remove", "1"))
+        write(bridge + "/rescan", "1")
+        self.assertTrue(wait_for(lambda: os.path.exists(PCI + self.bdf)))
+        self.assertEqual(bind(self.bdf), self.name)
+        self.used(0)
+
+    def test_rmmod_under_fire(self):
+        self.under_fire(lambda: subprocess.run(["rmmod", "p2pmem_bar"], check=True))
+        subprocess.run(["modprobe", "p2pmem_bar"], check=True)
 
 
 if __name__ == "__main__":
