@@ -15,9 +15,12 @@
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
+#include "clients.h"
+#include "events.h"
 #include "pool.h"
 
 struct p2pmem_backing;
+struct p2pmem_stats;
 
 /**
  * struct p2pmem - one donation
@@ -32,6 +35,8 @@ struct p2pmem_backing;
  * @backing: where @pages came from
  * @backing_priv: its own
  * @pages: struct page of the first byte, the others follow
+ * @stats: what has happened, see stats.h
+ * @rule_lock: serialises changes of @level, with what follows from them
  * @gate: read: making a mapping, a fault or a hold. write: setting @dead.
  * @dead: the donor goes: nothing new is made. Written under @gate.
  * @dying: set a little before @dead, to cut long work under @gate short
@@ -42,8 +47,12 @@ struct p2pmem_backing;
  * @leaving: regions without users, whose pages may still be pinned
  * @reaper: looks at @leaving again
  * @reap_delay: how long until it does
- * @holds: live and revoking holds
+ * @holds: live holds
  * @revoked: woken when a revoke callback has returned
+ * @level: which clients may have holds; written under @rule_lock as well
+ * @rule_seq: changes of @level so far
+ * @clients: who has asked for one
+ * @health: what the donor says of itself
  */
 struct p2pmem {
 	struct device dev;
@@ -56,7 +65,9 @@ struct p2pmem {
 	const struct p2pmem_backing *backing;
 	void *backing_priv;
 	struct page *pages;
+	struct p2pmem_stats __percpu *stats;
 
+	struct mutex rule_lock;	/* changes of the level, one at a time */
 	struct rw_semaphore gate;
 	bool dead;
 	bool dying;
@@ -70,6 +81,10 @@ struct p2pmem {
 	unsigned long reap_delay;
 	struct list_head holds;
 	wait_queue_head_t revoked;
+	enum p2pmem_distance level;
+	unsigned int rule_seq;
+	struct p2pmem_clients clients;
+	char health[P2PMEM_HEALTH_MAX];
 };
 
 static inline struct p2pmem *p2pmem_of(struct device *dev)

@@ -17,8 +17,9 @@
  * nor is it running then. A REVOKING hold is off the list as well, thus
  * called once; it is not freed under the callback since the put waits.
  *
- * A withdrawal doesn't wait for puts. A revoked hold keeps the struct p2pmem
- * and the region's bookkeeping, nothing of the donor.
+ * Revoked are all holds when the donor goes, and those of clients that a new
+ * level refuses. A withdrawal doesn't wait for puts. A revoked hold keeps the
+ * struct p2pmem and the region's bookkeeping, nothing of the donor.
  *
  * Locks: see region.c. The callback runs with none of ours held. A holder
  * must not put while it has a lock that its callback takes: the put may be
@@ -28,6 +29,7 @@
 #include <linux/io.h>
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/scatterlist.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 
@@ -35,6 +37,7 @@
 #include "chardev.h"
 #include "hold.h"
 #include "region.h"
+#include "stats.h"
 
 enum hold_state {
 	HOLD_LIVE,
@@ -45,22 +48,27 @@ enum hold_state {
 /**
  * struct p2pmem_hold - one taker's hold on a range
  * @r: the region, of which the hold is a user
+ * @client: whose it is; while LIVE; p->lock
  * @offset: first byte within the region
  * @length: number of bytes
  * @ops: the taker's callbacks
  * @ctx: handed to @ops
  * @state: leaves LIVE under p->lock; REVOKED is released to who waits for it
  * @node: in p->holds while LIVE; p->lock
+ * @rule_seq: the newest level known to allow it, as p->rule_seq counts them.
+ *	In p->holds those that lag behind come first. p->lock
  * @revoker: who runs the callback, to catch a put from inside it
  */
 struct p2pmem_hold {
 	struct p2pmem_region *r;
+	struct p2pmem_client *client;
 	u64 offset;
 	u64 length;
 	const struct p2pmem_hold_ops *ops;
 	void *ctx;
 	enum hold_state state;
 	struct list_head node;
+	unsigned int rule_seq;
 	struct task_struct *revoker;
 };
 
@@ -110,22 +118,38 @@ static struct p2pmem_region *find_region(struct mm_struct *mm,
 	return r;
 }
 
-static struct p2pmem_hold *take(struct p2pmem_region *r, u64 offset,
-				size_t length,
+static int publish(struct p2pmem *p, struct p2pmem_hold *h,
+		   struct p2pmem_client *client)
+{
+	int ret;
+
+	mutex_lock(&p->lock);
+	ret = p2pmem_client_admit(p, &client);
+	if (!ret) {
+		h->client = client;
+		h->rule_seq = p->rule_seq;
+		list_add_tail(&h->node, &p->holds);
+	}
+	mutex_unlock(&p->lock);
+	return ret;
+}
+
+/* The donation is entered. */
+static struct p2pmem_hold *take(struct p2pmem_region *r, struct device *dev,
+				u64 offset, u64 length,
 				const struct p2pmem_hold_ops *ops, void *ctx)
 {
-	struct p2pmem *p = r->p;
+	struct p2pmem_client *client;
 	struct p2pmem_hold *h;
 	int ret;
 
 	h = kzalloc(sizeof(*h), GFP_KERNEL_ACCOUNT);
 	if (!h)
 		return ERR_PTR(-ENOMEM);
-
-	ret = p2pmem_enter(p);
-	if (ret) {
+	client = p2pmem_client_new(r->p, dev);
+	if (!client) {
 		kfree(h);
-		return ERR_PTR(ret);
+		return ERR_PTR(-ENOMEM);
 	}
 
 	p2pmem_region_get(r);
@@ -134,17 +158,39 @@ static struct p2pmem_hold *take(struct p2pmem_region *r, u64 offset,
 	h->length = length;
 	h->ops = ops;
 	h->ctx = ctx;
-	mutex_lock(&p->lock);
-	list_add_tail(&h->node, &p->holds);
-	mutex_unlock(&p->lock);
+	ret = publish(r->p, h, client);
+	if (ret) {
+		p2pmem_region_put(r);
+		kfree(h);
+		return ERR_PTR(ret);
+	}
+	p2pmem_count(r->p, P2PMEM_STAT_HOLDS, 1);
+	return h;
+}
 
-	p2pmem_leave(p);
+static struct p2pmem_hold *enter_and_take(struct p2pmem_region *r,
+					  struct device *dev, u64 offset,
+					  u64 length,
+					  const struct p2pmem_hold_ops *ops,
+					  void *ctx)
+{
+	struct p2pmem_hold *h;
+	int ret;
+
+	ret = p2pmem_enter(r->p);
+	if (ret)
+		return ERR_PTR(ret);
+	h = take(r, dev, offset, length, ops, ctx);
+	p2pmem_leave(r->p);
 	return h;
 }
 
 /**
  * p2pmem_hold_user_range() - hold memory that the calling process has mapped
- * @client: the device that will access the memory
+ * @client: the device that will access the memory, registered as long as this
+ *	call takes. Its place is that of the PCI function that it is or that is
+ *	its nearest parent. NULL, and one that has no such parent, is as far
+ *	away from every donor as can be (p2pmem(4), "Who may use it").
  * @start: the user's address
  * @length: number of bytes
  * @writable: the memory will be written
@@ -160,7 +206,8 @@ static struct p2pmem_hold *take(struct p2pmem_region *r, u64 offset,
  * also for an empty range and for a kernel thread); or
  * -EFAULT when only a part is, when the range wraps, crosses from one
  * allocation into another, or its protection doesn't allow the access;
- * -ENODEV when the donor goes; -ENOMEM; -EINTR.
+ * -EPERM when the donor's level refuses @client, which a line in the log
+ * explains; -ENODEV when the donor goes; -ENOMEM; -EINTR.
  */
 struct p2pmem_hold *p2pmem_hold_user_range(struct device *client,
 					   unsigned long start, size_t length,
@@ -185,11 +232,55 @@ struct p2pmem_hold *p2pmem_hold_user_range(struct device *client,
 	if (IS_ERR(r))
 		h = ERR_CAST(r);
 	else if (r)
-		h = take(r, offset, length, ops, ctx);
+		h = enter_and_take(r, client, offset, length, ops, ctx);
 	mmap_read_unlock(mm);
 	return h;
 }
 EXPORT_SYMBOL_GPL(p2pmem_hold_user_range);
+
+/**
+ * p2pmem_alloc() - take memory for kernel code
+ * @p: the donation, on which the caller has a reference (p2pmem_find())
+ * @client: as for p2pmem_hold_user_range()
+ * @size: bytes, rounded up to whole pages
+ * @ops: the caller's callbacks, must stay until the hold is put
+ * @ctx: handed to @ops
+ *
+ * The memory is contiguous and zeroed. It goes back to the pool with
+ * p2pmem_hold_put().
+ *
+ * Context: process context, may sleep.
+ * Return: the hold; or -EINVAL for no bytes, and for persistent memory, where
+ * a place would have to be chosen; -ENOMEM when there is no such piece; -EPERM
+ * as for p2pmem_hold_user_range(); -ENODEV when the donor goes or has gone;
+ * -EINTR when the calling process is killed.
+ */
+struct p2pmem_hold *p2pmem_alloc(struct p2pmem *p, struct device *client,
+				 size_t size, const struct p2pmem_hold_ops *ops,
+				 void *ctx)
+{
+	struct p2pmem_region *r;
+	struct p2pmem_hold *h;
+	int ret;
+
+	if (!size || p->d.persistent)
+		return ERR_PTR(-EINVAL);
+	ret = p2pmem_enter(p);
+	if (ret)
+		return ERR_PTR(ret);
+
+	r = p2pmem_region_new(p, 0, (size >> PAGE_SHIFT) +
+				    !!offset_in_page(size));
+	if (IS_ERR(r)) {
+		h = ERR_CAST(r);
+	} else {
+		h = take(r, client, 0, size, ops, ctx);
+		p2pmem_region_put(r);
+	}
+	p2pmem_leave(p);
+	return h;
+}
+EXPORT_SYMBOL_GPL(p2pmem_alloc);
 
 /**
  * p2pmem_has_page() - is this page p2pmem memory?
@@ -234,8 +325,10 @@ void p2pmem_hold_put(struct p2pmem_hold *h)
 	p = h->r->p;
 	mutex_lock(&p->lock);
 	live = h->state == HOLD_LIVE;
-	if (live)
+	if (live) {
 		list_del(&h->node);
+		p2pmem_client_leave(p, h->client);
+	}
 	/* it would wait for itself */
 	if (WARN_ON(h->state == HOLD_REVOKING && h->revoker == current)) {
 		mutex_unlock(&p->lock);
@@ -287,14 +380,100 @@ int p2pmem_hold_persist(struct p2pmem_hold *h, u64 offset, u64 len)
 }
 EXPORT_SYMBOL_GPL(p2pmem_hold_persist);
 
-static struct p2pmem_hold *next_to_revoke(struct p2pmem *p)
+/**
+ * p2pmem_hold_account() - say what has been copied under a hold
+ * @h: a hold, not revoked: this counts as touching the memory
+ * @in: bytes that were written into the memory
+ * @out: bytes that were read from it
+ *
+ * For the figures in sysfs, which are as good as what takers tell. One
+ * addition per direction to this CPU's own counters: cheap enough for every
+ * packet.
+ *
+ * Context: any.
+ */
+void p2pmem_hold_account(const struct p2pmem_hold *h, u64 in, u64 out)
+{
+	const struct p2pmem *p = h->r->p;
+
+	if (in)
+		p2pmem_count(p, P2PMEM_STAT_BYTES_IN, in);
+	if (out)
+		p2pmem_count(p, P2PMEM_STAT_BYTES_OUT, out);
+}
+EXPORT_SYMBOL_GPL(p2pmem_hold_account);
+
+/**
+ * p2pmem_hold_sgt() - the memory as a scatterlist
+ * @h: a hold, not revoked
+ * @sgt: to be made, one entry in general; sg_free_table() afterwards
+ *
+ * For dma_map_sgtable(), where the kernel's own rules for peers apply as
+ * well. Who has mapped it unmaps it, and stops its device, in the revoke
+ * callback.
+ *
+ * Context: process context, may sleep.
+ * Return: 0, or -ENOMEM.
+ */
+int p2pmem_hold_sgt(const struct p2pmem_hold *h, struct sg_table *sgt)
+{
+	const u64 max = round_down(UINT_MAX, PAGE_SIZE);
+	struct scatterlist *sg;
+	u64 at = h->offset, left = h->length;
+	unsigned int i;
+	int ret;
+
+	/* an entry that starts within a page loses less than one */
+	ret = sg_alloc_table(sgt, div64_u64(left, max) + 1, GFP_KERNEL);
+	if (ret)
+		return ret;
+
+	for_each_sgtable_sg(sgt, sg, i) {
+		u64 n = min(left, max - offset_in_page(at));
+
+		sg_set_page(sg, p2pmem_region_page(h->r, at >> PAGE_SHIFT), n,
+			    offset_in_page(at));
+		at += n;
+		left -= n;
+		if (!left) {
+			sg_mark_end(sg);
+			sgt->nents = i + 1;
+			break;
+		}
+	}
+	return 0;
+}
+EXPORT_SYMBOL_GPL(p2pmem_hold_sgt);
+
+static struct p2pmem_hold *first_to_revoke(struct p2pmem *p, bool all)
+{
+	struct p2pmem_hold *h, *next;
+
+	lockdep_assert_held(&p->lock);
+
+	/* each is looked at once, however many callbacks run in between */
+	list_for_each_entry_safe(h, next, &p->holds, node) {
+		if (all)
+			return h;
+		if (h->rule_seq == p->rule_seq)
+			return NULL;
+		if (!p2pmem_client_allowed(p, h->client))
+			return h;
+		h->rule_seq = p->rule_seq;
+		list_move_tail(&h->node, &p->holds);
+	}
+	return NULL;
+}
+
+static struct p2pmem_hold *next_to_revoke(struct p2pmem *p, bool all)
 {
 	struct p2pmem_hold *h;
 
 	mutex_lock(&p->lock);
-	h = list_first_entry_or_null(&p->holds, struct p2pmem_hold, node);
+	h = first_to_revoke(p, all);
 	if (h) {
 		list_del(&h->node);
+		p2pmem_client_leave(p, h->client);
 		h->state = HOLD_REVOKING;
 		h->revoker = current;
 	}
@@ -303,21 +482,27 @@ static struct p2pmem_hold *next_to_revoke(struct p2pmem *p)
 }
 
 /**
- * p2pmem_holds_revoke() - the donor goes
- * @p: the donation, dead: no new hold is made
+ * p2pmem_holds_revoke() - the donor goes, or the rules have changed
+ * @p: the donation
+ * @all: all of them: the donation is dead, and no new hold is made. Else
+ *	those of clients that the level refuses; the caller has p->rule_lock.
  *
- * When this returns no holder touches the memory any more.
+ * When this returns none of these holders touches the memory any more.
  */
-void p2pmem_holds_revoke(struct p2pmem *p)
+void p2pmem_holds_revoke(struct p2pmem *p, bool all)
 {
 	struct p2pmem_hold *h;
 
-	while ((h = next_to_revoke(p))) {
+	if (!all)
+		lockdep_assert_held(&p->rule_lock);
+
+	while ((h = next_to_revoke(p, all))) {
 		h->ops->revoke(h->ctx);
+		p2pmem_count(p, P2PMEM_STAT_REVOKES, 1);
 
 		/*
 		 * Pairs with the acquire in p2pmem_hold_put(), which may free
-		 * h from here on; p is the donor's.
+		 * h from here on; p is the caller's.
 		 */
 		smp_store_release(&h->state, HOLD_REVOKED);
 		wake_up_all(&p->revoked);
