@@ -139,6 +139,7 @@ static struct srnic_backing *backing_made(struct srnic_backing *b, int err)
 		return ERR_PTR(err);
 	}
 	b->mtt->owner = b;
+	b->mtt->peer = b->peer;
 	return b;
 }
 
@@ -146,7 +147,7 @@ static struct srnic_backing *backing_made(struct srnic_backing *b, int err)
  * srnic_backing_get() - hold memory of the calling program
  * @mpt: table that the keys for it live in
  * @ibdev: device that pages are pinned for
- * @client: PCI device on whose behalf memory of a donor is used, or NULL
+ * @client: device on whose behalf memory of a donor is used
  * @start: address in the program
  * @length: bytes, not 0
  * @access: IB_ACCESS_*: what it is held for

@@ -162,7 +162,7 @@ static struct srnic_mr *mr_made(struct srnic_mr *mr, struct srnic_backing *b,
  * @mpt: table for the key
  * @ibdev: device that pages are pinned for
  * @pdn: its protection domain
- * @client: PCI device on whose behalf memory of a donor is used, or NULL
+ * @client: device on whose behalf memory of a donor is used
  * @start: address in the program
  * @length: bytes; 0 makes a key for zero-length requests
  * @iova: address in requests of the byte at @start; any; 0 with IB_ZERO_BASED
