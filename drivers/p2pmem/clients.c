@@ -109,11 +109,9 @@ static void say_refused(struct p2pmem *p, struct p2pmem_client *c)
 	if (c->told == p->level)
 		return;
 	c->told = p->level;
-	dev_warn_ratelimited(&p->dev, "client %s refused: it is %s, and the level is '%s'; to allow it: echo %s > /sys/class/p2pmem/%s/level\n",
-			     c->name, why[c->distance],
-			     p2pmem_policy_name(p->level),
-			     p2pmem_policy_name(c->distance),
-			     dev_name(&p->dev));
+	dev_warn(&p->dev, "client %s refused: it is %s, and the level is '%s'; to allow it: echo %s > /sys/class/p2pmem/%s/level\n",
+		 c->name, why[c->distance], p2pmem_policy_name(p->level),
+		 p2pmem_policy_name(c->distance), dev_name(&p->dev));
 }
 
 static struct p2pmem_client *find(struct p2pmem_clients *all,
