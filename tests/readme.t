@@ -39,7 +39,7 @@ ok "$line" eval "cd '$tmp' && export KDIR='$kernel' DESTDIR='$tmp/root' &&
 ok "root builds nothing" [ ! -e "$tmp/home" ]
 # Debian's kernels have their modules compressed
 for i in 'srnic.ko*' 'p2pmem.ko*' 'p2pmem_bar.ko*' 'libsrnic-rdmav*.so' srnic.driver \
-		p2pmem.h srnic.7 p2pmem.4; do
+		p2pmem.h srnic.7 p2pmem.4 60-p2pmem.rules; do
 	ok "it installs $i" eval "find '$tmp/root' -name '$i' | grep -q ."
 done
 
