@@ -417,14 +417,15 @@ EXPORT_SYMBOL_GPL(p2pmem_hold_account);
  */
 int p2pmem_hold_sgt(const struct p2pmem_hold *h, struct sg_table *sgt)
 {
+	/* all but the first entry start and all but the last end with a page */
 	const u64 max = round_down(UINT_MAX, PAGE_SIZE);
-	struct scatterlist *sg;
 	u64 at = h->offset, left = h->length;
+	struct scatterlist *sg;
 	unsigned int i;
 	int ret;
 
-	/* an entry that starts within a page loses less than one */
-	ret = sg_alloc_table(sgt, div64_u64(left, max) + 1, GFP_KERNEL);
+	ret = sg_alloc_table(sgt, div64_u64(offset_in_page(at) + left - 1,
+					    max) + 1, GFP_KERNEL);
 	if (ret)
 		return ret;
 
@@ -435,11 +436,6 @@ int p2pmem_hold_sgt(const struct p2pmem_hold *h, struct sg_table *sgt)
 			    offset_in_page(at));
 		at += n;
 		left -= n;
-		if (!left) {
-			sg_mark_end(sg);
-			sgt->nents = i + 1;
-			break;
-		}
 	}
 	return 0;
 }
