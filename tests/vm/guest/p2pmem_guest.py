@@ -349,7 +349,8 @@ class TapResult(unittest.TestResult):
             self.errors.clear()
         else:
             self.failures.clear()
-        self._bad(subtest)
+        self._bad(test)
+        print(f"# {subtest}", flush=True)
 
 
 def main(*modules):

@@ -76,15 +76,17 @@ class RulesTest(unittest.TestCase):
         return True
 
     def test_every_level_and_place(self):
-        bridge = os.path.basename(os.path.dirname(
-            os.path.realpath(PCI + self.near)))
+        # the root port, the switch's two ports above it, the donor
+        upstream, downstream = os.path.realpath(PCI + self.near).split("/")[-3:-1]
         integrated = "0000:00:1f.0"
         self.assertTrue(os.path.exists(PCI + integrated))
         predicted = {
             (self.near, self.near): "function",
             (self.near, NETWORK_CARD): "switch",
             (self.near, self.near2): "switch",
-            (self.near, bridge): "switch",
+            (self.near, downstream): "switch",
+            # nothing above both but the root port
+            (self.near, upstream): "root",
             (self.near, self.far): "root",
             (self.near, integrated): "root",
             (self.near, self.elsewhere): "any",

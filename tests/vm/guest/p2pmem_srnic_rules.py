@@ -6,11 +6,13 @@ a netdev without a PCI parent. Donors as for p2pmem_rules.py."""
 import errno
 import os
 import subprocess
+import time
 import unittest
 
 from p2pmem_guest import (IVSHMEM, PAGE, Mapping, attr, available, bind,
                           bound, log_mark, log_since, main, opened,
-                          pci_functions, set_attr, statistic, unbind)
+                          pci_functions, read, set_attr, statistic, unbind,
+                          wait_for)
 from p2pmem_rules import LEVELS, NETWORK_CARD, clients, donors
 
 import pyverbs.enums as e
@@ -20,6 +22,17 @@ from pyverbs.pd import PD
 from pyverbs.pyverbs_error import PyverbsRDMAError
 
 ACCESS = e.IBV_ACCESS_LOCAL_WRITE | e.IBV_ACCESS_REMOTE_WRITE
+# between eth0 and itself, without end; the server's memory is the donor's
+PERFTEST = """
+. /srnic/tests/vm/lib/lib.sh
+x=$(gid_index srnic0 "$MY_IP") || exit
+common=(ib_write_bw -d srnic0 -x "$x" -F -p 19400 -n 100000000)
+"${common[@]}" --mmap=/dev/$DONOR >/dev/null 2>&1 &
+wait_listen 19400 && "${common[@]}" 127.0.0.1 >/tmp/client 2>&1
+status=$?
+kill $!
+exit $status
+"""
 # more than are remembered without a hold
 MANY = 40
 REMEMBERED = 32
@@ -119,6 +132,27 @@ class SrnicRulesTest(unittest.TestCase):
         self.assertEqual(clients(name)[NETWORK_CARD], ("switch", "refused", 0))
         mr.close()
         context.close()
+
+    def test_a_stricter_level_ends_traffic(self):
+        name = self.name[self.near]
+        with subprocess.Popen(["bash", "-c", PERFTEST],
+                              env=dict(os.environ, DONOR=name)) as perftest:
+            try:
+                self.assertTrue(wait_for(
+                    lambda: statistic(name, "bytes_in") > 1 << 20, 60))
+                before = time.monotonic()
+                set_attr(name, "level", "function")
+                moved = statistic(name, "bytes_in")
+                self.assertLess(time.monotonic() - before, 5)
+                self.assertNotIn(perftest.wait(20), (0, 137))
+            finally:
+                perftest.kill()
+        # IBV_WC_REM_ACCESS_ERR
+        self.assertIn("Failed status 10:", read("/tmp/client"))
+        # not a byte more since the write of the level has returned
+        self.assertEqual(statistic(name, "bytes_in"), moved)
+        self.assertTrue(wait_for(lambda: available(name) ==
+                                 int(attr(name, "size")) - 4 * PAGE))
 
     def test_clients_without_end(self):
         """One that asks under ever new names."""
