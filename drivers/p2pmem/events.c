@@ -24,7 +24,7 @@ void p2pmem_event(struct p2pmem *p, const char *what, const char *key,
 		  const char *value)
 {
 	char event[32], property[32 + P2PMEM_HEALTH_MAX];
-	char *env[] = { event, property, NULL };
+	char *env[3] = { event, property };
 
 	snprintf(event, sizeof(event), "P2PMEM_EVENT=%s", what);
 	snprintf(property, sizeof(property), "P2PMEM_%s=%s", key, value);

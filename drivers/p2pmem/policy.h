@@ -13,6 +13,7 @@
  * @P2PMEM_SWITCH: both are below one PCI bridge that is no root port
  * @P2PMEM_ROOT: both are below one host bridge
  * @P2PMEM_ANY: neither, or the client has no place in the PCI tree
+ * @P2PMEM_DISTANCES: how many there are
  *
  * The same words are the levels: a level allows all distances up to its own.
  */
