@@ -8,20 +8,6 @@
 #include "donation.h"
 #include "place.h"
 
-/* How far the farthest client is. */
-static enum p2pmem_distance farthest(const struct p2pmem *p,
-				     struct device *const *clients,
-				     unsigned int n)
-{
-	enum p2pmem_distance max = P2PMEM_FUNCTION;
-	unsigned int i;
-
-	for (i = 0; i < n; i++)
-		max = max(max, p2pmem_place_distance(p->d.pdev,
-						     p2pmem_place(clients[i])));
-	return max;
-}
-
 /* true: all clients may use it, and it has enough; so it is a candidate */
 static bool serves(struct p2pmem *p, struct device *const *clients,
 		   unsigned int n, u64 size, struct p2pmem_candidate *c)
@@ -31,7 +17,7 @@ static bool serves(struct p2pmem *p, struct device *const *clients,
 	/* a place in it is its users' choice */
 	if (p->d.persistent || p2pmem_enter(p))
 		return false;
-	c->distance = farthest(p, clients, n);
+	p2pmem_place_farthest(p->d.pdev, clients, n, &c->distance);
 	p2pmem_leave(p);
 
 	c->number = MINOR(p->dev.devt);
@@ -47,7 +33,7 @@ static bool serves(struct p2pmem *p, struct device *const *clients,
  * @clients: the devices that will access the memory, registered. Each has the
  *	place of the PCI function that it is or that is its nearest parent; one
  *	that has none is farther away than any other.
- * @n: how many; with none every donor is as near
+ * @n: how many; none is as one without a place
  * @size: bytes that shall be available, not necessarily in one piece
  *
  * Donors of persistent memory and those whose level refuses a client are left

@@ -36,6 +36,7 @@
 #include "backing.h"
 #include "chardev.h"
 #include "hold.h"
+#include "place.h"
 #include "region.h"
 #include "stats.h"
 
@@ -241,13 +242,15 @@ EXPORT_SYMBOL_GPL(p2pmem_hold_user_range);
 /**
  * p2pmem_alloc() - take memory for kernel code
  * @p: the donation, on which the caller has a reference (p2pmem_find())
- * @client: as for p2pmem_hold_user_range()
+ * @clients: the devices that will access the memory, as for p2pmem_find()
+ * @n: how many
  * @size: bytes, rounded up to whole pages
  * @ops: the caller's callbacks, must stay until the hold is put
  * @ctx: handed to @ops
  *
  * The memory is contiguous and zeroed. It goes back to the pool with
- * p2pmem_hold_put().
+ * p2pmem_hold_put(). Of the clients the one that is farthest stands for all in
+ * the donor's list.
  *
  * Context: process context, may sleep.
  * Return: the hold; or -EINVAL for no bytes, and for persistent memory, where
@@ -255,10 +258,12 @@ EXPORT_SYMBOL_GPL(p2pmem_hold_user_range);
  * as for p2pmem_hold_user_range(); -ENODEV when the donor goes or has gone;
  * -EINTR when the calling process is killed.
  */
-struct p2pmem_hold *p2pmem_alloc(struct p2pmem *p, struct device *client,
+struct p2pmem_hold *p2pmem_alloc(struct p2pmem *p,
+				 struct device *const *clients, unsigned int n,
 				 size_t size, const struct p2pmem_hold_ops *ops,
 				 void *ctx)
 {
+	enum p2pmem_distance distance;
 	struct p2pmem_region *r;
 	struct p2pmem_hold *h;
 	int ret;
@@ -274,7 +279,9 @@ struct p2pmem_hold *p2pmem_alloc(struct p2pmem *p, struct device *client,
 	if (IS_ERR(r)) {
 		h = ERR_CAST(r);
 	} else {
-		h = take(r, client, 0, size, ops, ctx);
+		h = take(r, p2pmem_place_farthest(p->d.pdev, clients, n,
+						  &distance),
+			 0, size, ops, ctx);
 		p2pmem_region_put(r);
 	}
 	p2pmem_leave(p);

@@ -71,3 +71,35 @@ enum p2pmem_distance p2pmem_place_distance(struct pci_dev *donor,
 	return client ? p2pmem_policy_distance(&pci_tree, donor, client) :
 			P2PMEM_ANY;
 }
+
+/**
+ * p2pmem_place_farthest() - who is farthest from a donor?
+ * @donor: its PCI function, registered
+ * @clients: some devices, registered
+ * @n: how many
+ * @distance: how far that one is
+ *
+ * What a level says of that one it says of all: if it is allowed, they are.
+ *
+ * Return: the first one of those that are farthest; NULL, as far as can be,
+ * for no clients.
+ */
+struct device *p2pmem_place_farthest(struct pci_dev *donor,
+				     struct device *const *clients,
+				     unsigned int n,
+				     enum p2pmem_distance *distance)
+{
+	struct device *farthest = NULL;
+	enum p2pmem_distance d;
+	unsigned int i;
+
+	*distance = n ? P2PMEM_FUNCTION : P2PMEM_ANY;
+	for (i = 0; i < n; i++) {
+		d = p2pmem_place_distance(donor, p2pmem_place(clients[i]));
+		if (farthest && d <= *distance)
+			continue;
+		farthest = clients[i];
+		*distance = d;
+	}
+	return farthest;
+}

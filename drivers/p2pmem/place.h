@@ -10,5 +10,9 @@ struct pci_dev;
 struct pci_dev *p2pmem_place(struct device *client);
 enum p2pmem_distance p2pmem_place_distance(struct pci_dev *donor,
 					   struct pci_dev *client);
+struct device *p2pmem_place_farthest(struct pci_dev *donor,
+				     struct device *const *clients,
+				     unsigned int n,
+				     enum p2pmem_distance *distance);
 
 #endif /* _P2PMEM_PLACE_H */

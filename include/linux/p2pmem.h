@@ -13,7 +13,7 @@
  *	p = p2pmem_find(clients, 2, size);
  *	if (!p)
  *		return -ENODEV;
- *	h = p2pmem_alloc(p, clients[0], size, &my_hold_ops, me);
+ *	h = p2pmem_alloc(p, clients, 2, size, &my_hold_ops, me);
  *	p2pmem_put(p);
  *	if (IS_ERR(h))
  *		return PTR_ERR(h);
@@ -108,7 +108,8 @@ struct p2pmem *p2pmem_find(struct device *const *clients, unsigned int n,
 struct p2pmem *p2pmem_get(struct p2pmem *p);
 void p2pmem_put(struct p2pmem *p);
 const char *p2pmem_name(const struct p2pmem *p);
-struct p2pmem_hold *p2pmem_alloc(struct p2pmem *p, struct device *client,
+struct p2pmem_hold *p2pmem_alloc(struct p2pmem *p,
+				 struct device *const *clients, unsigned int n,
 				 size_t size, const struct p2pmem_hold_ops *ops,
 				 void *ctx);
 

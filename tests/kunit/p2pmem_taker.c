@@ -45,14 +45,18 @@ struct taken {
  * @all: struct taken by number
  * @client: on whose behalf, a reference; or NULL
  * @found: what TAKER_FIND has found, a reference; or NULL
+ * @clients: for whom, references
+ * @n: how many they are
  *
- * The test program sees to it that nobody uses @client and @found while they
- * are changed, and that the client stays registered.
+ * The test program sees to it that nobody uses these while they are changed,
+ * and that clients stay registered.
  */
 struct taker {
 	struct xarray all;
 	struct device *client;
 	struct p2pmem *found;
+	struct device *clients[TAKER_CLIENTS];
+	unsigned int n;
 };
 
 static atomic_t revokes;
@@ -82,8 +86,8 @@ static struct p2pmem_hold *get(struct taker *taker, struct taken *t,
 			       const struct taker_hold *arg, bool alloc)
 {
 	if (alloc)
-		return p2pmem_alloc(taker->found, taker->client, arg->length,
-				    &ops, t);
+		return p2pmem_alloc(taker->found, taker->clients, taker->n,
+				    arg->length, &ops, t);
 	return p2pmem_hold_user_range(taker->client, arg->start, arg->length,
 				      arg->writable, &ops, t);
 }
@@ -244,9 +248,16 @@ static long set_client(struct taker *taker, const void __user *user)
 	return 0;
 }
 
+static void forget(struct taker *taker)
+{
+	p2pmem_put(taker->found);
+	taker->found = NULL;
+	while (taker->n)
+		put_device(taker->clients[--taker->n]);
+}
+
 static long find(struct taker *taker, void __user *user)
 {
-	struct device *clients[TAKER_CLIENTS] = {};
 	struct taker_find arg;
 	unsigned int i;
 
@@ -254,14 +265,12 @@ static long find(struct taker *taker, void __user *user)
 		return -EFAULT;
 	if (arg.n > TAKER_CLIENTS)
 		return -EINVAL;
-	p2pmem_put(taker->found);
+	forget(taker);
 	for (i = 0; i < arg.n; i++) {
 		arg.clients[i][TAKER_NAME - 1] = '\0';
-		clients[i] = find_client(arg.clients[i]);
+		taker->clients[taker->n++] = find_client(arg.clients[i]);
 	}
-	taker->found = p2pmem_find(clients, arg.n, arg.size);
-	for (i = 0; i < arg.n; i++)
-		put_device(clients[i]);
+	taker->found = p2pmem_find(taker->clients, taker->n, arg.size);
 	if (!taker->found)
 		return -ENODEV;
 	strscpy_pad(arg.name, p2pmem_name(taker->found), sizeof(arg.name));
@@ -335,7 +344,7 @@ static int taker_release(struct inode *inode, struct file *file)
 		give_back(t);
 	xa_destroy(&taker->all);
 	put_device(taker->client);
-	p2pmem_put(taker->found);
+	forget(taker);
 	kfree(taker);
 	return 0;
 }

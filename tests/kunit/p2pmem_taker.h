@@ -46,7 +46,8 @@ struct taker_copy {
 #define TAKER_CLIENTS	4
 
 /**
- * struct taker_find - look for a donor, which TAKER_ALLOC then uses
+ * struct taker_find - look for a donor, from which TAKER_ALLOC then takes
+ *	memory for the same clients
  * @size: bytes that shall be available
  * @n: number of @clients
  * @pad: zero

@@ -100,7 +100,6 @@ class FindTest(unittest.TestCase):
         m.put(0, b"\xff" * 64 * PAGE)
         self.maps.pop().unmap()
         name = self.taker.find(self.near)
-        self.taker.client(self.near)
         before = statistic(name, "allocations")
         h = self.taker.alloc(3 * PAGE + 8)
         self.assertEqual(available(name), self.size - 4 * PAGE)
@@ -127,15 +126,35 @@ class FindTest(unittest.TestCase):
         self.taker.put(h)
 
     def test_alloc_refused(self):
-        name = self.taker.find(self.near)
-        self.taker.client(NETWORK_CARD)
+        name = self.taker.find(NETWORK_CARD)
         set_attr(name, "level", "function")
         self.fails(errno.EPERM, self.taker.alloc, PAGE)
         self.assertEqual(available(name), self.size)
 
+    def test_alloc_for_several(self):
+        """The one that is farthest speaks for all."""
+        for n, others in enumerate(((NETWORK_CARD, self.near),
+                                    (self.near, NETWORK_CARD))):
+            name = self.taker.find(self.near, *others, self.near)
+            set_attr(name, "level", "any")
+            h = self.taker.alloc(PAGE)
+            self.assertEqual(clients(name),
+                             {NETWORK_CARD: ("switch", "allowed", 1)})
+            set_attr(name, "level", "function")
+            self.fails(errno.EIO, self.taker.read, h, 0)
+            self.assertEqual(statistic(name, "revokes"), n + 1)
+            self.taker.put(h)
+            set_attr(name, "level", "any")
+        # nobody in particular: allowed where anybody is
+        name = self.taker.find()
+        self.taker.put(self.taker.alloc(PAGE))
+        self.assertEqual(clients(name)["-"], ("any", "allowed", 0))
+        set_attr(name, "level", "root")
+        self.fails(errno.EPERM, self.taker.alloc, PAGE)
+        self.assertNotEqual(self.taker.find(), name)
+
     def test_the_donor_goes(self):
         self.taker.find(self.near)
-        self.taker.client(self.near)
         h = self.taker.alloc(PAGE, revoke_ms=200)
         other = self.taker.alloc(PAGE)
         before = self.taker.revokes()

@@ -267,7 +267,7 @@ class Taker:
         return arg[-32:].rstrip(b"\0").decode()
 
     def alloc(self, length, revoke_ms=0):
-        """A hold on new memory of what find() has found."""
+        """A hold on new memory of what find() has found, for its clients."""
         arg = struct.pack("QQIIiI", 0, length, 0, revoke_ms, 0, 0)
         return struct.unpack("QQIIiI",
                              fcntl.ioctl(self.fd, self.ALLOC, arg))[4]
