@@ -182,9 +182,9 @@ def layers():
 def donors():
     """--donors, good and bad."""
     with tempfile.TemporaryDirectory() as tmp:
-        found = pcie.parse("bar,a:bar:16M@root,bar", [f"{tmp}/file"], ["a", "b"], tmp)
+        found = pcie.parse("bar,a:bar:16M@root,bar@host", [f"{tmp}/file"], ["a", "b"], tmp)
         check([(d.host, d.name, d.size >> 20, d.root) for d in found] ==
-              [("b", "bar0", 64, False), ("a", "bar0", 16, True), ("b", "bar1", 64, False)],
+              [("b", "bar0", 64, ""), ("a", "bar0", 16, "root"), ("b", "bar1", 64, "host")],
               "--donors: hosts, names, sizes, roots", found)
         check(os.path.getsize(f"{tmp}/file") == 64 << 20, "--donor-file is made")
         for text, files in (("baz", []), ("c:bar", []), ("bar:", []), ("edu", ["f"]),

@@ -2,8 +2,9 @@
 /*
  * dma-bufs: a region, or part of it, for drivers that know nothing of p2pmem.
  *
- * A dma-buf has a hold on its region, like any other taker: so the donor's
- * departure revokes it. What that means to who has imported it:
+ * A dma-buf has a hold on its region, and each importer one of its own, as the
+ * client that it is: so the donor's departure revokes them all, and a stricter level
+ * those that it refuses. What that means to who has imported it:
  *
  *  - Who can be told (move_notify) is told, and has stopped using the memory when
  *    that returns and when the fences on the buffer have signalled. Who can't be
@@ -12,14 +13,13 @@
  *    contract doesn't say that such an importer reacts to move_notify. So where one
  *    has both a pin and a DMA mapping, the donor waits until one of them has gone,
  *    and the log names whose it is. (srnic has a pin and no DMA mapping, and stops
- *    within move_notify.)
- *  - Nothing can be had of the buffer afterwards: ENODEV. Mappings of programs give
- *    SIGBUS, as all of the donation's do: they are mappings of its inode.
- *
- * Vocabulary: a mapping that the donor waits for is a promised one.
+ *    within move_notify.) A new level doesn't wait for it.
+ *  - Nothing can be had of the buffer afterwards: ENODEV, or EPERM for one that the
+ *    level refuses. When the donor goes mappings of programs give SIGBUS, as all of
+ *    the donation's do: they are mappings of its inode.
  *
  * Locks: the buffer's reservation lock protects what says so. Its order:
- * mmap_lock, reservation lock, p->gate, p->lock.
+ * mmap_lock, reservation lock, p->gate, p->lock. Holds are taken and put without it.
  */
 #include <linux/dma-buf.h>
 #include <linux/dma-mapping.h>
@@ -44,12 +44,11 @@
  * struct p2pmem_dmabuf - an exported range
  * @buf: the kernel's part, which owns this struct
  * @r: the region. Used by way of @hold; while there is none, by the exporting call.
- * @hold: keeps @r, and is revoked
+ * @hold: keeps @r, and is revoked when the donor goes
  * @offset: first byte within @r. Constant.
  * @revoked: the donor goes, nothing is to be had any more. Set under the
  *	reservation lock.
- * @promised: number of promised mappings; reservation lock
- * @kept: woken when @promised becomes 0
+ * @let_go: woken when an importer has no pin, or no DMA mapping, any more
  */
 struct p2pmem_dmabuf {
 	struct dma_buf *buf;
@@ -57,38 +56,77 @@ struct p2pmem_dmabuf {
 	struct p2pmem_hold *hold;
 	u64 offset;
 	bool revoked;
-	unsigned int promised;
-	wait_queue_head_t kept;
+	wait_queue_head_t let_go;
 };
 
 /**
  * struct importer - an attachment
+ * @at: the kernel's part
+ * @hold: a client's; revoked when the donor goes or refuses the client. May not be
+ *	there yet while it is being revoked.
+ * @revoked: it has been; set under the reservation lock
  * @pins: how many it has; reservation lock
  * @maps: the same of DMA mappings
  */
 struct importer {
+	struct dma_buf_attachment *at;
+	struct p2pmem_hold *hold;
+	bool revoked;
 	unsigned int pins;
 	unsigned int maps;
 };
 
-static void promise(struct p2pmem_dmabuf *b, unsigned int n)
+/* What was promised to it stands: the memory doesn't go. */
+static bool promised(const struct importer *i)
 {
-	dma_resv_assert_held(b->buf->resv);
-	b->promised += n;
+	return READ_ONCE(i->pins) && READ_ONCE(i->maps);
 }
 
-static void keep(struct p2pmem_dmabuf *b, unsigned int n)
+static void importer_revoke(void *ctx)
 {
-	dma_resv_assert_held(b->buf->resv);
-	WRITE_ONCE(b->promised, b->promised - n);
-	if (!b->promised)
-		wake_up_all(&b->kept);
+	struct importer *i = ctx;
+	struct dma_buf *buf = i->at->dmabuf;
+	struct dma_buf_attachment *at;
+
+	dma_resv_lock(buf->resv, NULL);
+	WRITE_ONCE(i->revoked, true);
+	/* one that isn't on the list yet has nothing, and gets nothing */
+	list_for_each_entry(at, &buf->attachments, node)
+		if (at == i->at)
+			at->importer_ops->move_notify(at);
+	dma_resv_unlock(buf->resv);
 }
+
+static void name_importer(struct p2pmem_dmabuf *b, const struct importer *i)
+{
+	dev_warn(&b->r->p->dev,
+		 "%s (%s) still has a dma-buf of %zu KiB pinned and mapped: the donor has to wait\n",
+		 dev_name(i->at->dev), dev_driver_string(i->at->dev),
+		 b->buf->size >> 10);
+}
+
+/* Fences and promises take as long as others want. */
+static void importer_settle(void *ctx)
+{
+	struct importer *i = ctx;
+	struct p2pmem_dmabuf *b = i->at->dmabuf->priv;
+
+	dma_resv_wait_timeout(b->buf->resv, DMA_RESV_USAGE_BOOKKEEP,
+			      false, MAX_SCHEDULE_TIMEOUT);
+	while (!wait_event_timeout(b->let_go, !promised(i), WARN_EVERY))
+		name_importer(b, i);
+}
+
+static const struct p2pmem_hold_ops importer_ops = {
+	.revoke	= importer_revoke,
+	.settle	= importer_settle,
+};
 
 static int dmabuf_attach(struct dma_buf *buf, struct dma_buf_attachment *at)
 {
 	struct p2pmem_dmabuf *b = buf->priv;
 	struct importer *i;
+	int ret;
 
 	if (READ_ONCE(b->revoked))
 		return -ENODEV;
@@ -103,36 +141,62 @@ static int dmabuf_attach(struct dma_buf *buf, struct dma_buf_attachment *at)
 	i = kzalloc(sizeof(*i), GFP_KERNEL_ACCOUNT);
 	if (!i)
 		return -ENOMEM;
+	i->at = at;
+	i->hold = p2pmem_hold_region(b->r, at->dev, b->offset, buf->size,
+				     &importer_ops, i);
+	if (IS_ERR(i->hold)) {
+		ret = PTR_ERR(i->hold);
+		kfree(i);
+		return ret;
+	}
 	at->priv = i;
 	return 0;
 }
 
 static void dmabuf_detach(struct dma_buf *buf, struct dma_buf_attachment *at)
 {
-	kfree(at->priv);
+	struct importer *i = at->priv;
+
+	/* waits for a callback that is running on it */
+	p2pmem_hold_put(i->hold);
+	kfree(i);
+}
+
+/* May it have more of the buffer? */
+static int check_importer(const struct p2pmem_dmabuf *b, const struct importer *i)
+{
+	dma_resv_assert_held(b->buf->resv);
+	if (b->revoked)
+		return -ENODEV;
+	return i->revoked ? -EPERM : 0;
 }
 
 static int dmabuf_pin(struct dma_buf_attachment *at)
 {
-	struct p2pmem_dmabuf *b = at->dmabuf->priv;
 	struct importer *i = at->priv;
+	int ret = check_importer(at->dmabuf->priv, i);
 
+	if (!ret)
+		WRITE_ONCE(i->pins, i->pins + 1);
+	return ret;
+}
+
+/* One pin, or one mapping, less. */
+static void drop(struct p2pmem_dmabuf *b, unsigned int *n)
+{
 	dma_resv_assert_held(b->buf->resv);
-	if (b->revoked)
-		return -ENODEV;
-	if (!i->pins++)
-		promise(b, i->maps);
-	return 0;
+	if (WARN_ON(!*n))
+		return;
+	WRITE_ONCE(*n, *n - 1);
+	if (!*n)
+		wake_up_all(&b->let_go);
 }
 
 static void dmabuf_unpin(struct dma_buf_attachment *at)
 {
-	struct p2pmem_dmabuf *b = at->dmabuf->priv;
 	struct importer *i = at->priv;
 
-	dma_resv_assert_held(b->buf->resv);
-	if (!WARN_ON(!i->pins) && !--i->pins)
-		keep(b, i->maps);
+	drop(at->dmabuf->priv, &i->pins);
 }
 
 static struct sg_table *dmabuf_map(struct dma_buf_attachment *at,
@@ -142,18 +206,17 @@ static struct sg_table *dmabuf_map(struct dma_buf_attachment *at,
 	struct importer *i = at->priv;
 	struct p2pmem *p = b->r->p;
 	struct sg_table *sgt;
+	int ret;
 
-	dma_resv_assert_held(b->buf->resv);
-	if (b->revoked)
-		return ERR_PTR(-ENODEV);
+	ret = check_importer(b, i);
+	if (ret)
+		return ERR_PTR(ret);
 	sgt = p->backing->map(p, at->dev,
 			      ((u64)b->r->first << PAGE_SHIFT) + b->offset,
 			      b->buf->size, dir);
 	if (IS_ERR(sgt))
 		return sgt;
-	i->maps++;
-	if (i->pins)
-		promise(b, 1);
+	WRITE_ONCE(i->maps, i->maps + 1);
 	return sgt;
 }
 
@@ -164,13 +227,22 @@ static void dmabuf_unmap(struct dma_buf_attachment *at, struct sg_table *sgt,
 	struct p2pmem_dmabuf *b = at->dmabuf->priv;
 	struct importer *i = at->priv;
 
-	dma_resv_assert_held(b->buf->resv);
 	b->r->p->backing->unmap(at->dev, sgt, dir);
-	if (WARN_ON(!i->maps))
-		return;
-	i->maps--;
-	if (i->pins)
-		keep(b, 1);
+	drop(b, &i->maps);
+}
+
+/* Nobody else would be told. */
+static bool has_importer(const struct dma_buf *buf)
+{
+	const struct dma_buf_attachment *at;
+	const struct importer *i;
+
+	list_for_each_entry(at, &buf->attachments, node) {
+		i = at->priv;
+		if (!i->revoked)
+			return true;
+	}
+	return false;
 }
 
 static int dmabuf_vmap(struct dma_buf *buf, struct iosys_map *map)
@@ -181,8 +253,7 @@ static int dmabuf_vmap(struct dma_buf *buf, struct iosys_map *map)
 	dma_resv_assert_held(buf->resv);
 	if (b->revoked)
 		return -ENODEV;
-	/* nobody would be told */
-	if (list_empty(&buf->attachments))
+	if (!has_importer(buf))
 		return -EOPNOTSUPP;
 	iosys_map_set_vaddr_iomem(map, r->p->io + ((u64)r->first << PAGE_SHIFT) +
 				  b->offset);
@@ -229,7 +300,7 @@ static void dmabuf_release(struct dma_buf *buf)
 {
 	struct p2pmem_dmabuf *b = buf->priv;
 
-	/* waits for a revoke() or settle() of it that is running */
+	/* waits for a revoke() of it that is running */
 	p2pmem_hold_put(b->hold);
 	kfree(b);
 }
@@ -248,49 +319,18 @@ static const struct dma_buf_ops ops = {
 	.release		= dmabuf_release,
 };
 
-static void name_importers(struct p2pmem_dmabuf *b)
-{
-	struct dma_buf_attachment *at;
-	const struct importer *i;
-
-	dma_resv_lock(b->buf->resv, NULL);
-	list_for_each_entry(at, &b->buf->attachments, node) {
-		i = at->priv;
-		if (i->pins && i->maps)
-			dev_warn(&b->r->p->dev,
-				 "%s (%s) still has a dma-buf of %zu KiB pinned and mapped: the donor has to wait\n",
-				 dev_name(at->dev), dev_driver_string(at->dev),
-				 b->buf->size >> 10);
-	}
-	dma_resv_unlock(b->buf->resv);
-}
-
 /* The donor goes. @b->hold may not be there yet. */
 static void revoke(void *ctx)
 {
 	struct p2pmem_dmabuf *b = ctx;
-	struct dma_resv *resv = b->buf->resv;
 
-	dma_resv_lock(resv, NULL);
+	dma_resv_lock(b->buf->resv, NULL);
 	WRITE_ONCE(b->revoked, true);
-	dma_buf_move_notify(b->buf);
-	dma_resv_unlock(resv);
-}
-
-/* Fences and promises take as long as others want. */
-static void settle(void *ctx)
-{
-	struct p2pmem_dmabuf *b = ctx;
-
-	dma_resv_wait_timeout(b->buf->resv, DMA_RESV_USAGE_BOOKKEEP,
-			      false, MAX_SCHEDULE_TIMEOUT);
-	while (!wait_event_timeout(b->kept, !READ_ONCE(b->promised), WARN_EVERY))
-		name_importers(b);
+	dma_resv_unlock(b->buf->resv);
 }
 
 static const struct p2pmem_hold_ops hold_ops = {
 	.revoke	= revoke,
-	.settle	= settle,
 };
 
 static struct dma_buf *new(struct p2pmem_region *r, u64 offset, u64 size,
@@ -304,7 +344,7 @@ static struct dma_buf *new(struct p2pmem_region *r, u64 offset, u64 size,
 		return ERR_PTR(-ENOMEM);
 	b->r = r;
 	b->offset = offset;
-	init_waitqueue_head(&b->kept);
+	init_waitqueue_head(&b->let_go);
 
 	info.ops = &ops;
 	info.size = size;
@@ -343,7 +383,7 @@ struct file *p2pmem_dmabuf_export(struct p2pmem_region *r, u64 offset, u64 size,
 
 	/* nobody has the file yet, so nobody comes in before the hold is there */
 	b = buf->priv;
-	hold = p2pmem_hold_region(r, offset, size, &hold_ops, b);
+	hold = p2pmem_hold_nobodys(r, offset, size, &hold_ops, b);
 	if (IS_ERR(hold)) {
 		dma_buf_put(buf);
 		return ERR_CAST(hold);

@@ -30,6 +30,8 @@
 #include "hold.h"
 #include "limits.h"
 #include "region.h"
+#include "rules.h"
+#include "stats.h"
 
 #define DRAIN_POLL_MS		2
 #define DRAIN_POLL_MAX_MS	50
@@ -72,6 +74,7 @@ int p2pmem_persist(struct p2pmem *p, u64 offset, u64 len)
 	wmb();
 	if (!p->d.persistent || !len)
 		return 0;
+	p2pmem_count(p, P2PMEM_STAT_FLUSHES, 1);
 	if (p->d.ops && p->d.ops->persist)
 		return p->d.ops->persist(p->d.priv, offset, len);
 
@@ -145,8 +148,17 @@ static struct p2pmem *new(const struct p2pmem_donation *d)
 
 	if (!p)
 		return NULL;
+	p->stats = alloc_percpu(struct p2pmem_stats);
+	if (!p->stats) {
+		kfree(p);
+		return NULL;
+	}
 
 	p->d = *d;
+	p->level = p2pmem_rules_default();
+	p2pmem_clients_init(&p->clients);
+	strscpy(p->health, "ok", sizeof(p->health));
+	mutex_init(&p->rule_lock);
 	init_rwsem(&p->gate);
 	mutex_init(&p->lock);
 	INIT_LIST_HEAD(&p->regions);
@@ -325,7 +337,7 @@ static void drain(struct p2pmem *p)
 		 * it was unmapped have taken their reference or given up.
 		 */
 		synchronize_rcu();
-		pages = p2pmem_regions_pinned(p);
+		pages = p2pmem_regions_busy(p);
 		if (!pages)
 			return;
 
@@ -351,7 +363,7 @@ void p2pmem_withdraw(struct p2pmem *p)
 	cdev_device_del(&p->cdev, &p->dev);
 	p2pmem_debugfs_remove(p);
 	close_gate(p);
-	p2pmem_holds_revoke(p);
+	p2pmem_holds_revoke(p, true);
 	drain(p);
 	p2pmem_holds_settle(p);
 	p2pmem_regions_gone(p);

@@ -15,10 +15,13 @@
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
+#include "clients.h"
+#include "events.h"
 #include "pool.h"
 
 struct dentry;
 struct p2pmem_backing;
+struct p2pmem_stats;
 
 /**
  * struct p2pmem - one donation
@@ -34,6 +37,8 @@ struct p2pmem_backing;
  * @backing_priv: its own
  * @pages: struct page of the first byte, the others follow
  * @debug: its directory in debugfs
+ * @stats: what has happened, see stats.h
+ * @rule_lock: serialises changes of @level, with what follows from them
  * @gate: read: making a mapping, a fault or a hold. write: setting @dead.
  * @dead: the donor goes: nothing new is made. Written under @gate.
  * @dying: set a little before @dead, to cut long work under @gate short
@@ -50,6 +55,10 @@ struct p2pmem_backing;
  * @limit_file: bytes that an open file may take, 0 for any number
  * @limit_user: the same of a user
  * @revoked: woken when a revoke callback has returned
+ * @level: which clients may have holds; written under @rule_lock as well
+ * @rule_seq: changes of @level so far
+ * @clients: who has asked for one
+ * @health: what the donor says of itself
  */
 struct p2pmem {
 	struct device dev;
@@ -63,7 +72,9 @@ struct p2pmem {
 	void *backing_priv;
 	struct page *pages;
 	struct dentry *debug;
+	struct p2pmem_stats __percpu *stats;
 
+	struct mutex rule_lock;	/* changes of the level, one at a time */
 	struct rw_semaphore gate;
 	bool dead;
 	bool dying;
@@ -81,6 +92,10 @@ struct p2pmem {
 	u64 limit_file;
 	u64 limit_user;
 	wait_queue_head_t revoked;
+	enum p2pmem_distance level;
+	unsigned int rule_seq;
+	struct p2pmem_clients clients;
+	char health[P2PMEM_HEALTH_MAX];
 };
 
 static inline struct p2pmem *p2pmem_of(struct device *dev)

@@ -14,9 +14,9 @@
 #include <linux/uaccess.h>
 #include <uapi/linux/p2pmem.h>
 
-#include "distance.h"
 #include "dmabuf.h"
 #include "ioctl.h"
+#include "place.h"
 #include "region.h"
 #include "regionfd.h"
 
@@ -25,7 +25,11 @@ static_assert(sizeof(struct p2pmem_info) == 64);
 static_assert(sizeof(struct p2pmem_alloc) == 96);
 static_assert(sizeof(struct p2pmem_export) == 56);
 static_assert(sizeof(struct p2pmem_flush) == 32);
-static_assert(sizeof(struct p2pmem_distance) == 40);
+static_assert(sizeof(struct p2pmem_distance_query) == 40);
+static_assert((int)P2PMEM_DISTANCE_FUNCTION == P2PMEM_FUNCTION &&
+	      (int)P2PMEM_DISTANCE_SWITCH == P2PMEM_SWITCH &&
+	      (int)P2PMEM_DISTANCE_ROOT == P2PMEM_ROOT &&
+	      (int)P2PMEM_DISTANCE_ANY == P2PMEM_ANY);
 static_assert(sizeof(struct p2pmem_region_info) == 96);
 static_assert(P2PMEM_KIND_BAR == 0 && P2PMEM_KIND_CMB == 1 &&
 	      P2PMEM_KIND_PMR == 2);
@@ -35,7 +39,7 @@ union argument {
 	struct p2pmem_alloc alloc;
 	struct p2pmem_export export;
 	struct p2pmem_flush flush;
-	struct p2pmem_distance distance;
+	struct p2pmem_distance_query distance;
 	struct p2pmem_region_info region;
 };
 
@@ -201,7 +205,7 @@ static int do_flush(struct p2pmem_asked *asked, union argument *arg)
 
 static int do_distance(struct p2pmem_asked *asked, union argument *arg)
 {
-	struct p2pmem_distance *d = &arg->distance;
+	struct p2pmem_distance_query *d = &arg->distance;
 	struct pci_dev *pdev;
 	int ret;
 
@@ -218,7 +222,8 @@ static int do_distance(struct p2pmem_asked *asked, union argument *arg)
 	/* entered, the donor's function stays */
 	ret = p2pmem_enter(asked->p);
 	if (!ret) {
-		d->distance = p2pmem_distance(asked->p->d.pdev, pdev, &d->links);
+		d->distance = p2pmem_place_distance(asked->p->d.pdev, pdev);
+		d->links = p2pmem_place_links(asked->p->d.pdev, pdev);
 		p2pmem_leave(asked->p);
 	}
 	pci_dev_put(pdev);

@@ -12,6 +12,7 @@
 
 #include "debugfs.h"
 #include "donation.h"
+#include "stats.h"
 
 #define P2PMEM_MINORS	4096
 #define P2PMEM_FS_MAGIC	0x7032706d
@@ -33,6 +34,9 @@ static void release(struct device *dev)
 
 	iput(p->inode);
 	p2pmem_pool_destroy(&p->pool);
+	p2pmem_clients_destroy(&p->clients);
+	free_percpu(p->stats);
+	mutex_destroy(&p->rule_lock);
 	mutex_destroy(&p->lock);
 	kfree(p);
 }

@@ -35,6 +35,7 @@
 
 #include "limits.h"
 #include "region.h"
+#include "stats.h"
 
 #define REAP_FIRST	1			/* jiffies */
 #define REAP_MAX	(HZ / 10)
@@ -145,13 +146,16 @@ struct p2pmem_region *p2pmem_region_new(struct p2pmem *p,
 		strscpy(r->name, name);
 	refcount_set(&r->users, 1);
 	ret = take_pages(r, place);
-	if (ret == -ENOMEM)
+	if (ret == -ENOMEM) {
+		p2pmem_count(p, P2PMEM_STAT_FULL, 1);
 		say_full(r);
+	}
 	if (ret) {
 		kfree(r);
 		return ERR_PTR(ret);
 	}
 	get_device(&p->dev);
+	p2pmem_count(p, P2PMEM_STAT_ALLOCATIONS, 1);
 
 	if (!p->d.persistent)
 		ret = zero(r);
@@ -216,6 +220,7 @@ void p2pmem_region_put(struct p2pmem_region *r)
 		put_device(&p->dev);
 		return;
 	}
+	p2pmem_count(p, P2PMEM_STAT_PINS, 1);
 	p->reap_delay = REAP_FIRST;
 	schedule_delayed_work(&p->reaper, p->reap_delay);
 	mutex_unlock(&p->lock);
@@ -249,7 +254,44 @@ void p2pmem_reap(struct work_struct *work)
 		put_device(&p->dev);
 }
 
-static unsigned long count_pinned(const struct list_head *regions)
+/* Users of a page besides the base reference and who maps it. */
+static bool pinned_by_others(struct page *page)
+{
+	return page_ref_count(page) - folio_mapcount(page_folio(page)) > 1;
+}
+
+static unsigned long count_pinned_by_others(const struct list_head *regions)
+{
+	struct p2pmem_region *r;
+	unsigned long n = 0, i;
+
+	list_for_each_entry(r, regions, node) {
+		for (i = 0; i < r->npages; i++)
+			n += pinned_by_others(p2pmem_region_page(r, i));
+		cond_resched();
+	}
+	return n;
+}
+
+/**
+ * p2pmem_regions_pinned() - how many pages somebody has pinned
+ * @p: the donation, published: its pages are there
+ *
+ * A page of overlapping regions counts once for each. Pages are looked at
+ * while they come and go, so it may be a few off.
+ */
+unsigned long p2pmem_regions_pinned(struct p2pmem *p)
+{
+	unsigned long n;
+
+	mutex_lock(&p->lock);
+	n = count_pinned_by_others(&p->regions) +
+	    count_pinned_by_others(&p->leaving);
+	mutex_unlock(&p->lock);
+	return n;
+}
+
+static unsigned long count_busy(const struct list_head *regions)
 {
 	struct p2pmem_region *r;
 	unsigned long n = 0, i;
@@ -263,17 +305,17 @@ static unsigned long count_pinned(const struct list_head *regions)
 }
 
 /**
- * p2pmem_regions_pinned() - how many pages somebody has pinned or mapped
+ * p2pmem_regions_busy() - how many pages somebody has pinned or mapped
  * @p: the donation
  *
  * A page of overlapping regions counts once for each.
  */
-unsigned long p2pmem_regions_pinned(struct p2pmem *p)
+unsigned long p2pmem_regions_busy(struct p2pmem *p)
 {
 	unsigned long n;
 
 	mutex_lock(&p->lock);
-	n = count_pinned(&p->regions) + count_pinned(&p->leaving);
+	n = count_busy(&p->regions) + count_busy(&p->leaving);
 	mutex_unlock(&p->lock);
 	return n;
 }

@@ -47,6 +47,7 @@ void p2pmem_region_put(struct p2pmem_region *r);
 
 void p2pmem_reap(struct work_struct *work);
 unsigned long p2pmem_regions_pinned(struct p2pmem *p);
+unsigned long p2pmem_regions_busy(struct p2pmem *p);
 void p2pmem_regions_gone(struct p2pmem *p);
 
 static inline struct page *p2pmem_region_page(const struct p2pmem_region *r,

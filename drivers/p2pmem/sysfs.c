@@ -7,6 +7,9 @@
 
 #include "donation.h"
 #include "limits.h"
+#include "region.h"
+#include "rules.h"
+#include "stats.h"
 
 const char *p2pmem_kind_name(enum p2pmem_kind kind)
 {
@@ -55,11 +58,22 @@ static ssize_t persistent_show(struct device *dev,
 }
 static DEVICE_ATTR_RO(persistent);
 
+/* Looks at every page that is in use, so it is for root only. */
+static ssize_t pinned_show(struct device *dev, struct device_attribute *attr,
+			   char *buf)
+{
+	unsigned long pages = p2pmem_regions_pinned(p2pmem_of(dev));
+
+	return sysfs_emit(buf, "%llu\n", (u64)pages << PAGE_SHIFT);
+}
+static DEVICE_ATTR_ADMIN_RO(pinned);
+
 static struct attribute *p2pmem_dev_attrs[] = {
 	&dev_attr_size.attr,
 	&dev_attr_available.attr,
 	&dev_attr_kind.attr,
 	&dev_attr_persistent.attr,
+	&dev_attr_pinned.attr,
 	NULL,
 };
 
@@ -70,5 +84,8 @@ static const struct attribute_group p2pmem_dev_group = {
 const struct attribute_group *p2pmem_dev_groups[] = {
 	&p2pmem_dev_group,
 	&p2pmem_limits_group,
+	&p2pmem_rules_group,
+	&p2pmem_health_group,
+	&p2pmem_stats_group,
 	NULL,
 };

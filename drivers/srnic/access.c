@@ -28,6 +28,7 @@
 #include <rdma/ib_verbs.h>
 
 #include "mtt.h"
+#include "peer.h"
 
 #define IO_LOCK_BITS	4
 
@@ -64,6 +65,13 @@ static enum srnic_key_reason enter(struct srnic_mpt *mpt,
 		return SRNIC_KEY_BOUNDS;
 	}
 	return SRNIC_KEY_OK;
+}
+
+/* A donor knows only what it is told of. */
+static void account(const struct srnic_mtt *mtt, u64 in, u64 out)
+{
+	if (mtt->peer)
+		srnic_peer_account(mtt->peer, in, out);
 }
 
 /* Where the request starts in the entry's MTT. */
@@ -106,10 +114,12 @@ enum srnic_key_reason srnic_access_put(struct srnic_mpt *mpt,
 
 	if (why != SRNIC_KEY_OK)
 		return why;
-	if (e->kind == SRNIC_MPT_DMA)
+	if (e->kind == SRNIC_MPT_DMA) {
 		put_kernel(rq->addr, n, src);
-	else if (n)
+	} else if (n) {
 		srnic_mtt_put(e->mtt, mtt_offset(e, rq), n, src);
+		account(e->mtt, n, 0);
+	}
 	srnic_mpt_leave(mpt);
 	return SRNIC_KEY_OK;
 }
@@ -131,10 +141,12 @@ enum srnic_key_reason srnic_access_get(struct srnic_mpt *mpt,
 
 	if (why != SRNIC_KEY_OK)
 		return why;
-	if (e->kind == SRNIC_MPT_DMA)
+	if (e->kind == SRNIC_MPT_DMA) {
 		memcpy(dst, (void *)(unsigned long)rq->addr, rq->len);
-	else if (rq->len)
+	} else if (rq->len) {
 		srnic_mtt_get(e->mtt, mtt_offset(e, rq), rq->len, dst);
+		account(e->mtt, 0, rq->len);
+	}
 	srnic_mpt_leave(mpt);
 	return SRNIC_KEY_OK;
 }
@@ -239,6 +251,9 @@ int srnic_access_atomic(struct srnic_mpt *mpt, const struct srnic_mpt_req *rq,
 	else
 		*orig = ram_atomic(srnic_run_ram(run, off), op, compare,
 				   swap_add);
+	if (!err)
+		account(e->mtt, op == SRNIC_ATOMIC_FETCH_ADD || *orig == compare ?
+					sizeof(u64) : 0, sizeof(u64));
 leave:
 	srnic_mpt_leave(mpt);
 	return err;

@@ -171,6 +171,7 @@ static struct srnic_backing *backing_made(struct srnic_backing *b, int err)
 		return ERR_PTR(err);
 	}
 	b->mtt->owner = b;
+	b->mtt->peer = b->peer;
 	return b;
 }
 
@@ -178,7 +179,7 @@ static struct srnic_backing *backing_made(struct srnic_backing *b, int err)
  * srnic_backing_get() - hold memory of the calling program
  * @mpt: table that the keys for it live in
  * @ibdev: device that pages are pinned for
- * @client: PCI device on whose behalf memory of a donor is used, or NULL
+ * @client: device on whose behalf memory of a donor is used
  * @start: address in the program
  * @length: bytes, not 0
  * @access: IB_ACCESS_*: what it is held for
@@ -200,14 +201,14 @@ struct srnic_backing *srnic_backing_get(struct srnic_mpt *mpt,
 	return backing_made(b, map(b, client, start, length, access));
 }
 
-static int map_dmabuf(struct srnic_backing *b, int fd, u64 offset, u64 length)
+static int map_dmabuf(struct srnic_backing *b, struct device *client, int fd,
+		      u64 offset, u64 length)
 {
 	struct srnic_dmabuf *buf;
 	unsigned long addr;
 	bool io;
 
-	buf = srnic_dmabuf_get(&b->ibdev->dev, fd, offset, length,
-			       backing_revoke, b);
+	buf = srnic_dmabuf_get(client, fd, offset, length, backing_revoke, b);
 	if (IS_ERR(buf))
 		return PTR_ERR(buf);
 	b->dmabuf = buf;
@@ -226,6 +227,7 @@ static int map_dmabuf(struct srnic_backing *b, int fd, u64 offset, u64 length)
  * srnic_backing_get_dmabuf() - hold memory of a dma-buf
  * @mpt: table that the keys for it live in
  * @ibdev: device
+ * @client: device on whose behalf it is used
  * @fd: the dma-buf, of the calling program
  * @offset: where in it
  * @length: bytes, not 0
@@ -236,7 +238,8 @@ static int map_dmabuf(struct srnic_backing *b, int fd, u64 offset, u64 length)
  * others as srnic_dmabuf_get().
  */
 struct srnic_backing *srnic_backing_get_dmabuf(struct srnic_mpt *mpt,
-					       struct ib_device *ibdev, int fd,
+					       struct ib_device *ibdev,
+					       struct device *client, int fd,
 					       u64 offset, u64 length,
 					       int access)
 {
@@ -244,7 +247,7 @@ struct srnic_backing *srnic_backing_get_dmabuf(struct srnic_mpt *mpt,
 
 	if (!b)
 		return ERR_PTR(-ENOMEM);
-	return backing_made(b, map_dmabuf(b, fd, offset, length));
+	return backing_made(b, map_dmabuf(b, client, fd, offset, length));
 }
 
 /**

@@ -68,7 +68,8 @@ struct srnic_backing *srnic_backing_get(struct srnic_mpt *mpt,
 					struct device *client, u64 start,
 					u64 length, int access);
 struct srnic_backing *srnic_backing_get_dmabuf(struct srnic_mpt *mpt,
-					       struct ib_device *ibdev, int fd,
+					       struct ib_device *ibdev,
+					       struct device *client, int fd,
 					       u64 offset, u64 length,
 					       int access);
 void srnic_backing_put(struct srnic_backing *b);

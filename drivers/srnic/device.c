@@ -144,7 +144,7 @@ static int dev_init(struct srnic_dev *dev, struct net_device *ndev)
 		goto exit_tp;
 
 	ida_init(&dev->pdns);
-	dev->client = pci_parent(ndev);
+	dev->client = pci_parent(ndev) ?: &dev->ibdev.dev;
 	dev->active = srnic_device_active(dev);
 	return 0;
 

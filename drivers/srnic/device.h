@@ -17,8 +17,9 @@
  * struct srnic_dev - one "rdma link"
  * @ibdev: the core's part
  * @tp: what its QPs share: port, key table, counters
- * @client: on whose behalf peer memory is used: the PCI function behind the
- *	netdev, or NULL. Lives as long as the netdev, which @tp.port holds.
+ * @client: on whose behalf memory of donors is used: the PCI function behind
+ *	the netdev, or @ibdev's own device where there is none. The function's
+ *	driver waits for the netdev, which @tp.port holds, before it lets go.
  * @pdns: protection domain numbers in use
  * @cqs: number of CQs
  * @debugfs: its directory

@@ -162,7 +162,7 @@ static struct srnic_mr *mr_made(struct srnic_mr *mr, struct srnic_backing *b,
  * @mpt: table for the key
  * @ibdev: device that pages are pinned for
  * @pdn: its protection domain
- * @client: PCI device on whose behalf memory of a donor is used, or NULL
+ * @client: device on whose behalf memory of a donor is used
  * @start: address in the program
  * @length: bytes; 0 makes a key for zero-length requests
  * @iova: address in requests of the byte at @start; any; 0 with IB_ZERO_BASED
@@ -199,6 +199,7 @@ struct srnic_mr *srnic_mr_reg_user(struct srnic_mpt *mpt, struct ib_device *ibde
  * @mpt: table for the key
  * @ibdev: device
  * @pdn: its protection domain
+ * @client: device on whose behalf it is used
  * @fd: the dma-buf, of the calling program
  * @offset: where in it the region begins
  * @length: bytes, not 0
@@ -212,9 +213,9 @@ struct srnic_mr *srnic_mr_reg_user(struct srnic_mpt *mpt, struct ib_device *ibde
  * it shall be written, and the file is for reading.
  */
 struct srnic_mr *srnic_mr_reg_dmabuf(struct srnic_mpt *mpt,
-				     struct ib_device *ibdev, u32 pdn, int fd,
-				     u64 offset, u64 length, u64 iova,
-				     int access)
+				     struct ib_device *ibdev, u32 pdn,
+				     struct device *client, int fd, u64 offset,
+				     u64 length, u64 iova, int access)
 {
 	struct srnic_backing *b;
 	struct srnic_mr *mr;
@@ -226,7 +227,7 @@ struct srnic_mr *srnic_mr_reg_dmabuf(struct srnic_mpt *mpt,
 	mr = srnic_mr_alloc(mpt, ibdev);
 	if (IS_ERR(mr))
 		return mr;
-	b = srnic_backing_get_dmabuf(mpt, ibdev, fd, offset, length, access);
+	b = srnic_backing_get_dmabuf(mpt, ibdev, client, fd, offset, length, access);
 	return mr_made(mr, b, pdn, iova, length, access);
 }
 

@@ -48,16 +48,16 @@ int srnic_mr_check_access(int access);
 struct srnic_mr *srnic_mr_alloc(struct srnic_mpt *mpt, struct ib_device *ibdev);
 
 /*
- * pdn names the PD in the table. client is the PCI device on whose behalf
- * memory of a donor is used (the netdev's parent), or NULL.
+ * pdn names the PD in the table. client is the device on whose behalf memory of
+ * a donor is used.
  */
 struct srnic_mr *srnic_mr_reg_user(struct srnic_mpt *mpt, struct ib_device *ibdev,
 				   u32 pdn, struct device *client, u64 start,
 				   u64 length, u64 iova, int access);
 struct srnic_mr *srnic_mr_reg_dmabuf(struct srnic_mpt *mpt,
-				     struct ib_device *ibdev, u32 pdn, int fd,
-				     u64 offset, u64 length, u64 iova,
-				     int access);
+				     struct ib_device *ibdev, u32 pdn,
+				     struct device *client, int fd, u64 offset,
+				     u64 length, u64 iova, int access);
 struct srnic_mr *srnic_mr_reg_dma(struct srnic_mpt *mpt, struct ib_device *ibdev,
 				  u32 pdn, int access);
 

@@ -12,6 +12,7 @@
 
 struct scatterlist;
 struct srnic_backing;
+struct srnic_peer;
 
 /**
  * struct srnic_run - contiguous kernel-addressable memory
@@ -30,6 +31,7 @@ struct srnic_run {
 /**
  * struct srnic_mtt - where a region is
  * @owner: what keeps the memory there, where windows may be bound to it
+ * @peer: whom to tell how much is copied, or NULL
  * @len: bytes in all
  * @nruns: number of runs
  * @max: room in @run
@@ -37,6 +39,7 @@ struct srnic_run {
  */
 struct srnic_mtt {
 	struct srnic_backing *owner;
+	struct srnic_peer *peer;
 	u64 len;
 	u32 nruns;
 	u32 max;

@@ -35,7 +35,7 @@ static const struct p2pmem_hold_ops peer_ops = {
 
 /**
  * srnic_peer_get() - a hold on memory of a donor, if that is what it is
- * @client: PCI device on whose behalf it is used, or NULL
+ * @client: device on whose behalf it is used, registered
  * @start: address in the calling program
  * @length: bytes, not 0
  * @writable: it will be written
@@ -45,7 +45,8 @@ static const struct p2pmem_hold_ops peer_ops = {
  * @ctx: for @revoke
  *
  * Return: the hold; NULL: the range has no memory of a donor in it; an ERR_PTR:
- * it has, and can't be had (policy, partly other memory, protection).
+ * it has, and can't be had (-EPERM: the donor's rules refuse @client, and the log
+ * says why; partly other memory; protection; ...).
  */
 struct srnic_peer *srnic_peer_get(struct device *client, unsigned long start,
 				  size_t length, bool writable,
@@ -90,6 +91,19 @@ void srnic_peer_put(struct srnic_peer *peer)
 void __iomem *srnic_peer_addr(const struct srnic_peer *peer)
 {
 	return p2pmem_hold_addr(peer->hold);
+}
+
+/**
+ * srnic_peer_account() - for the donor's figures
+ * @peer: hold, not revoked
+ * @in: bytes that were written into the memory
+ * @out: bytes that were read from it
+ *
+ * Context: any.
+ */
+void srnic_peer_account(const struct srnic_peer *peer, u64 in, u64 out)
+{
+	p2pmem_hold_account(peer->hold, in, out);
 }
 
 /**

@@ -20,6 +20,8 @@ struct srnic_peer *srnic_peer_get(struct device *client, unsigned long start,
 				  void (*revoke)(void *ctx), void *ctx);
 void srnic_peer_put(struct srnic_peer *peer);
 void __iomem *srnic_peer_addr(const struct srnic_peer *peer);
+/* For the donor's figures: bytes written into its memory, bytes read from it. */
+void srnic_peer_account(const struct srnic_peer *peer, u64 in, u64 out);
 /* Is this page peer memory? */
 bool srnic_peer_has_page(const struct page *page);
 

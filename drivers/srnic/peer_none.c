@@ -20,6 +20,10 @@ void __iomem *srnic_peer_addr(const struct srnic_peer *peer)
 	return NULL;
 }
 
+void srnic_peer_account(const struct srnic_peer *peer, u64 in, u64 out)
+{
+}
+
 bool srnic_peer_has_page(const struct page *page)
 {
 	return false;

@@ -305,8 +305,8 @@ static struct ib_mr *srnic_reg_user_mr_dmabuf(struct ib_pd *ibpd, u64 offset,
 	struct srnic_dev *dev = to_srnic_dev(ibpd->device);
 
 	return mr_result(srnic_mr_reg_dmabuf(dev->tp.mpt, &dev->ibdev,
-					     to_srnic_pd(ibpd)->pdn, fd, offset,
-					     length, iova, access));
+					     to_srnic_pd(ibpd)->pdn, dev->client,
+					     fd, offset, length, iova, access));
 }
 
 /* NULL: the region is the same one, and so is its key. */

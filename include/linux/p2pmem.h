@@ -6,7 +6,19 @@
  * unbinds. A taker that was given a user's address calls
  * p2pmem_hold_user_range() on it: when the range is p2pmem memory the taker
  * gets a hold, which keeps the memory allocated without pinning a page, and
- * which the donor's departure revokes.
+ * which the donor's departure revokes. A taker that wants memory of its own
+ * asks p2pmem_find() for the best donor for its devices, and p2pmem_alloc()
+ * for a hold on a new piece of that one:
+ *
+ *	p = p2pmem_find(clients, 2, size);
+ *	if (!p)
+ *		return -ENODEV;
+ *	h = p2pmem_alloc(p, clients, 2, size, &my_hold_ops, me);
+ *	p2pmem_put(p);
+ *	if (IS_ERR(h))
+ *		return PTR_ERR(h);
+ *	...
+ *	p2pmem_hold_put(h);
  */
 #ifndef _LINUX_P2PMEM_H
 #define _LINUX_P2PMEM_H
@@ -69,6 +81,7 @@ struct p2pmem;
 struct p2pmem_hold;
 struct page;
 struct pci_dev;
+struct sg_table;
 
 /**
  * enum p2pmem_kind - what the memory is (sysfs attribute 'kind')
@@ -121,14 +134,15 @@ struct p2pmem_donation {
 
 struct p2pmem *p2pmem_donate(const struct p2pmem_donation *d);
 void p2pmem_withdraw(struct p2pmem *p);
-void p2pmem_health_changed(struct p2pmem *p, const char *health);
+void p2pmem_notify_health(struct p2pmem *p, const char *text);
 
 /**
  * struct p2pmem_hold_ops - callbacks to the holder of a range
- * @revoke: the donor goes. When it returns, the holder must not touch the
- *	memory any more. Process context, may sleep, must not call
- *	p2pmem_hold_put(). Called at most once, possibly before
- *	p2pmem_hold_user_range() has returned the hold.
+ * @revoke: the donor goes, or its level refuses the client from now on. When
+ *	it returns, the holder must not touch the memory any more. Process
+ *	context, may sleep, must not call p2pmem_hold_put(). Called at most
+ *	once, possibly before p2pmem_hold_user_range() or p2pmem_alloc() has
+ *	returned the hold.
  * @settle: for a holder that has handed the memory on to others and can't make them
  *	let go of it at once; else NULL. Called some time after @revoke, when all
  *	others have been revoked and no program has the memory mapped any more.
@@ -145,9 +159,21 @@ struct p2pmem_hold *p2pmem_hold_user_range(struct device *client,
 					   bool writable,
 					   const struct p2pmem_hold_ops *ops,
 					   void *ctx);
+struct p2pmem *p2pmem_find(struct device *const *clients, unsigned int n,
+			   u64 size);
+struct p2pmem *p2pmem_get(struct p2pmem *p);
+void p2pmem_put(struct p2pmem *p);
+const char *p2pmem_name(const struct p2pmem *p);
+struct p2pmem_hold *p2pmem_alloc(struct p2pmem *p,
+				 struct device *const *clients, unsigned int n,
+				 size_t size, const struct p2pmem_hold_ops *ops,
+				 void *ctx);
+
 void p2pmem_hold_put(struct p2pmem_hold *h);
 void __iomem *p2pmem_hold_addr(const struct p2pmem_hold *h);
 bool p2pmem_has_page(const struct page *page);
 int p2pmem_hold_persist(struct p2pmem_hold *h, u64 offset, u64 len);
+void p2pmem_hold_account(const struct p2pmem_hold *h, u64 in, u64 out);
+int p2pmem_hold_sgt(const struct p2pmem_hold *h, struct sg_table *sgt);
 
 #endif /* _LINUX_P2PMEM_H */

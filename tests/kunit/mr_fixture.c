@@ -41,7 +41,13 @@ void srnic_peer_put(struct srnic_peer *peer)
 
 void __iomem *srnic_peer_addr(const struct srnic_peer *peer)
 {
-	return FAKE_ADDR;
+	return fake.memory ? (void __iomem *)fake.memory : FAKE_ADDR;
+}
+
+void srnic_peer_account(const struct srnic_peer *peer, u64 in, u64 out)
+{
+	fake.in += in;
+	fake.out += out;
 }
 
 bool srnic_peer_has_page(const struct page *page)

@@ -37,6 +37,9 @@ struct fake_peer {
 	int puts;
 	int looks;
 	int last;		/* of @peer, the one that was given last */
+	void *memory;		/* or FAKE_ADDR */
+	u64 in;			/* what was accounted */
+	u64 out;
 	struct srnic_peer peer[4];
 };
 

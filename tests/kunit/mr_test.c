@@ -8,6 +8,7 @@
 #include <linux/mman.h>
 #include <linux/uaccess.h>
 
+#include "../../drivers/srnic/access.h"
 #include "../../drivers/srnic/mtt.h"
 #include "mr_fixture.h"
 #include "rng.h"
@@ -214,6 +215,82 @@ static void mr_peer(struct kunit *test)
 	end_fixture(test, f);
 }
 
+static u64 atomic_as(struct kunit *test, struct fixture *f, u32 key, u64 addr,
+		     enum srnic_atomic_op op, u64 compare, u64 swap_add)
+{
+	struct srnic_mpt_req rq = {
+		.key = key, .pdn = PDN, .access = IB_ACCESS_REMOTE_ATOMIC,
+		.addr = addr, .len = 8,
+	};
+	enum srnic_key_reason why = SRNIC_KEY_UNKNOWN;
+	u64 orig = 0;
+	int err;
+
+	local_bh_disable();
+	err = srnic_access_atomic(f->mpt, &rq, op, compare, swap_add, &orig, &why);
+	local_bh_enable();
+	KUNIT_EXPECT_EQ(test, err, 0);
+	KUNIT_EXPECT_EQ(test, why, SRNIC_KEY_OK);
+	return orig;
+}
+
+static void expect_figures(struct kunit *test, u64 in, u64 out)
+{
+	KUNIT_EXPECT_EQ(test, fake.in, in);
+	KUNIT_EXPECT_EQ(test, fake.out, out);
+}
+
+/* The donor is told of every byte, of no other, and of none that is refused. */
+static void mr_peer_figures(struct kunit *test)
+{
+	struct fixture *f = new_fixture(test, PROT_READ | PROT_WRITE);
+	u8 *memory = kunit_kzalloc(test, 4096 + 8, GFP_KERNEL);
+	struct srnic_mr *mr;
+	u8 buf[100] = {};
+
+	KUNIT_ASSERT_NOT_NULL(test, memory);
+	fake.claim = true;
+	/* IOVA + 7 is aligned, here too */
+	fake.memory = memory + 1;
+	mr = reg(f, 0, 4096, RW | IB_ACCESS_REMOTE_ATOMIC);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, mr);
+	expect_figures(test, 0, 0);
+	/* there are no I/O addresses there */
+	if (IS_ENABLED(CONFIG_UML))
+		mr->b->mtt->run[0].io = false;
+
+	KUNIT_EXPECT_EQ(test, put(f, mr->ibmr.rkey, 3, 100, buf), SRNIC_KEY_OK);
+	expect_figures(test, 100, 0);
+	KUNIT_EXPECT_EQ(test, get(f, mr->ibmr.rkey, 4096 - 60, 60, buf),
+			SRNIC_KEY_OK);
+	expect_figures(test, 100, 60);
+	KUNIT_EXPECT_NE(test, put(f, mr->ibmr.rkey, 4000, 97, buf), SRNIC_KEY_OK);
+	KUNIT_EXPECT_NE(test, get(f, mr->ibmr.rkey, 4000, 97, buf), SRNIC_KEY_OK);
+	KUNIT_EXPECT_EQ(test, put(f, mr->ibmr.rkey, 0, 0, buf), SRNIC_KEY_OK);
+	expect_figures(test, 100, 60);
+
+	atomic_as(test, f, mr->ibmr.rkey, IOVA + 7, SRNIC_ATOMIC_FETCH_ADD, 0, 5);
+	expect_figures(test, 108, 68);
+	KUNIT_EXPECT_EQ(test, atomic_as(test, f, mr->ibmr.rkey, IOVA + 7,
+					SRNIC_ATOMIC_CMP_SWAP, 5, 6), 5);
+	expect_figures(test, 116, 76);
+	/* nothing is written */
+	KUNIT_EXPECT_EQ(test, atomic_as(test, f, mr->ibmr.rkey, IOVA + 7,
+					SRNIC_ATOMIC_CMP_SWAP, 5, 7), 6);
+	expect_figures(test, 116, 84);
+	srnic_mr_destroy(mr);
+
+	/* of RAM nobody is told */
+	fake.claim = false;
+	mr = reg(f, 0, 4096, RW);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, mr);
+	KUNIT_EXPECT_EQ(test, put(f, mr->ibmr.rkey, 3, 100, buf), SRNIC_KEY_OK);
+	KUNIT_EXPECT_EQ(test, get(f, mr->ibmr.rkey, 3, 100, buf), SRNIC_KEY_OK);
+	expect_figures(test, 116, 84);
+	srnic_mr_destroy(mr);
+	end_fixture(test, f);
+}
+
 static void mr_peer_refused(struct kunit *test)
 {
 	struct fixture *f = new_fixture(test, PROT_READ | PROT_WRITE);
@@ -280,6 +357,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(mr_table_full),
 	KUNIT_CASE(mr_dma),
 	KUNIT_CASE(mr_peer),
+	KUNIT_CASE(mr_peer_figures),
 	KUNIT_CASE(mr_peer_refused),
 	KUNIT_CASE(mr_peer_too_late),
 	KUNIT_CASE(mr_peer_revoked),

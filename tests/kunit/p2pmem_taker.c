@@ -13,7 +13,9 @@
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 #include <linux/p2pmem.h>
+#include <linux/pci.h>
 #include <linux/rwsem.h>
+#include <linux/scatterlist.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <linux/xarray.h>
@@ -36,6 +38,25 @@ struct taken {
 	struct rw_semaphore sem;
 	bool revoked;
 	bool put;
+};
+
+/**
+ * struct taker - one open file
+ * @all: struct taken by number
+ * @client: on whose behalf, a reference; or NULL
+ * @found: what TAKER_FIND has found, a reference; or NULL
+ * @clients: for whom, references
+ * @n: how many they are
+ *
+ * The test program sees to it that nobody uses these while they are changed,
+ * and that clients stay registered.
+ */
+struct taker {
+	struct xarray all;
+	struct device *client;
+	struct p2pmem *found;
+	struct device *clients[TAKER_CLIENTS];
+	unsigned int n;
 };
 
 static atomic_t revokes;
@@ -61,7 +82,17 @@ static void give_back(struct taken *t)
 	kfree(t);
 }
 
-static int new(struct xarray *all, struct taker_hold *arg, u32 *id)
+static struct p2pmem_hold *get(struct taker *taker, struct taken *t,
+			       const struct taker_hold *arg, bool alloc)
+{
+	if (alloc)
+		return p2pmem_alloc(taker->found, taker->clients, taker->n,
+				    arg->length, &ops, t);
+	return p2pmem_hold_user_range(taker->client, arg->start, arg->length,
+				      arg->writable, &ops, t);
+}
+
+static int new(struct taker *taker, struct taker_hold *arg, bool alloc, u32 *id)
 {
 	struct taken *t = kzalloc(sizeof(*t), GFP_KERNEL);
 	int ret;
@@ -71,21 +102,20 @@ static int new(struct xarray *all, struct taker_hold *arg, u32 *id)
 	init_rwsem(&t->sem);
 	t->length = arg->length;
 	t->revoke_ms = arg->revoke_ms;
-	t->h = p2pmem_hold_user_range(NULL, arg->start, arg->length,
-				      arg->writable, &ops, t);
+	t->h = get(taker, t, arg, alloc);
 	if (IS_ERR_OR_NULL(t->h)) {
 		ret = PTR_ERR_OR_ZERO(t->h);
 		kfree(t);
 		*id = -1;
 		return ret;
 	}
-	ret = xa_alloc(all, id, t, xa_limit_31b, GFP_KERNEL);
+	ret = xa_alloc(&taker->all, id, t, xa_limit_31b, GFP_KERNEL);
 	if (ret)
 		give_back(t);
 	return ret;
 }
 
-static long hold(struct xarray *all, void __user *user)
+static long hold(struct taker *taker, void __user *user, bool alloc)
 {
 	struct taker_hold arg;
 	u32 id;
@@ -93,14 +123,53 @@ static long hold(struct xarray *all, void __user *user)
 
 	if (copy_from_user(&arg, user, sizeof(arg)))
 		return -EFAULT;
-	ret = new(all, &arg, &id);
+	if (alloc && !taker->found)
+		return -EINVAL;
+	ret = new(taker, &arg, alloc, &id);
 	if (ret)
 		return ret;
 	arg.id = id;
 	return copy_to_user(user, &arg, sizeof(arg)) ? -EFAULT : 0;
 }
 
-static long copy(struct xarray *all, void __user *user, bool persist)
+static int read_sgt(const struct p2pmem_hold *h, u64 length, u64 offset,
+		    u64 *value)
+{
+	struct scatterlist *sg;
+	struct sg_table sgt;
+	unsigned int i;
+	u64 sum = 0;
+	int ret;
+
+	ret = p2pmem_hold_sgt(h, &sgt);
+	if (ret)
+		return ret;
+	for_each_sgtable_sg(&sgt, sg, i)
+		sum += sg->length;
+	if (sum != length || sg_nents(sgt.sgl) != sgt.nents ||
+	    sg_pcopy_to_buffer(sgt.sgl, sgt.nents, value, sizeof(*value),
+			       offset) != sizeof(*value))
+		ret = -EBADE;
+	sg_free_table(&sgt);
+	return ret;
+}
+
+static int touch(const struct taken *t, unsigned int cmd, struct taker_copy *arg)
+{
+	switch (cmd) {
+	case TAKER_PERSIST:
+		return p2pmem_hold_persist(t->h, arg->offset, arg->value);
+	case TAKER_SGT:
+		return read_sgt(t->h, t->length, arg->offset, &arg->value);
+	}
+	if (arg->write)
+		writeq(arg->value, p2pmem_hold_addr(t->h) + arg->offset);
+	else
+		arg->value = readq(p2pmem_hold_addr(t->h) + arg->offset);
+	return 0;
+}
+
+static long copy(struct xarray *all, void __user *user, unsigned int cmd)
 {
 	struct taker_copy arg;
 	struct taken *t;
@@ -109,19 +178,12 @@ static long copy(struct xarray *all, void __user *user, bool persist)
 	if (copy_from_user(&arg, user, sizeof(arg)))
 		return -EFAULT;
 	t = xa_load(all, arg.id);
-	if (!t || (!persist && (arg.offset & 7)) || t->length < 8 ||
-	    arg.offset > t->length - 8)
+	if (!t || (cmd != TAKER_PERSIST && (arg.offset & 7)) ||
+	    t->length < 8 || arg.offset > t->length - 8)
 		return -EINVAL;
 
 	down_read(&t->sem);
-	if (t->revoked)
-		ret = -EIO;
-	else if (persist)
-		ret = p2pmem_hold_persist(t->h, arg.offset, arg.value);
-	else if (arg.write)
-		writeq(arg.value, p2pmem_hold_addr(t->h) + arg.offset);
-	else
-		arg.value = readq(p2pmem_hold_addr(t->h) + arg.offset);
+	ret = t->revoked ? -EIO : touch(t, cmd, &arg);
 	up_read(&t->sem);
 
 	if (!ret && copy_to_user(user, &arg, sizeof(arg)))
@@ -129,50 +191,161 @@ static long copy(struct xarray *all, void __user *user, bool persist)
 	return ret;
 }
 
+static long account(struct xarray *all, void __user *user)
+{
+	struct taker_account arg;
+	struct taken *t;
+	long ret = 0;
+	u64 i;
+
+	if (copy_from_user(&arg, user, sizeof(arg)))
+		return -EFAULT;
+	t = xa_load(all, arg.id);
+	if (!t)
+		return -EINVAL;
+
+	down_read(&t->sem);
+	if (t->revoked)
+		ret = -EIO;
+	arg.ns = ktime_get_ns();
+	for (i = 0; i < arg.times && !ret; i++)
+		p2pmem_hold_account(t->h, arg.in, arg.out);
+	arg.ns = ktime_get_ns() - arg.ns;
+	up_read(&t->sem);
+
+	if (!ret && copy_to_user(user, &arg, sizeof(arg)))
+		ret = -EFAULT;
+	return ret;
+}
+
+static int name_from_user(char *name, const void __user *user)
+{
+	if (copy_from_user(name, user, TAKER_NAME))
+		return -EFAULT;
+	name[TAKER_NAME - 1] = '\0';
+	return 0;
+}
+
+static struct device *find_client(const char *name)
+{
+	return bus_find_device_by_name(&pci_bus_type, NULL, name);
+}
+
+static long set_client(struct taker *taker, const void __user *user)
+{
+	struct device *client = NULL;
+	char name[TAKER_NAME];
+
+	if (name_from_user(name, user))
+		return -EFAULT;
+	if (strcmp(name, "-")) {
+		client = find_client(name);
+		if (!client)
+			return -ENODEV;
+	}
+	put_device(taker->client);
+	taker->client = client;
+	return 0;
+}
+
+static void forget(struct taker *taker)
+{
+	p2pmem_put(taker->found);
+	taker->found = NULL;
+	while (taker->n)
+		put_device(taker->clients[--taker->n]);
+}
+
+static long find(struct taker *taker, void __user *user)
+{
+	struct taker_find arg;
+	unsigned int i;
+
+	if (copy_from_user(&arg, user, sizeof(arg)))
+		return -EFAULT;
+	if (arg.n > TAKER_CLIENTS)
+		return -EINVAL;
+	forget(taker);
+	for (i = 0; i < arg.n; i++) {
+		arg.clients[i][TAKER_NAME - 1] = '\0';
+		taker->clients[taker->n++] = find_client(arg.clients[i]);
+	}
+	taker->found = p2pmem_find(taker->clients, taker->n, arg.size);
+	if (!taker->found)
+		return -ENODEV;
+	strscpy_pad(arg.name, p2pmem_name(taker->found), sizeof(arg.name));
+	return copy_to_user(user, &arg, sizeof(arg)) ? -EFAULT : 0;
+}
+
+static long health(struct taker *taker, const void __user *user)
+{
+	char text[TAKER_NAME];
+
+	if (!taker->found)
+		return -EINVAL;
+	if (name_from_user(text, user))
+		return -EFAULT;
+	p2pmem_notify_health(taker->found, text);
+	return 0;
+}
+
 static long taker_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
-	struct xarray *all = file->private_data;
+	struct taker *taker = file->private_data;
+	void __user *user = (void __user *)arg;
 	struct taken *t;
 
 	switch (cmd) {
 	case TAKER_HOLD:
-		return hold(all, (void __user *)arg);
+	case TAKER_ALLOC:
+		return hold(taker, user, cmd == TAKER_ALLOC);
 	case TAKER_PUT:
-		t = xa_erase(all, arg);
+		t = xa_erase(&taker->all, arg);
 		if (!t)
 			return -EINVAL;
 		give_back(t);
 		return 0;
 	case TAKER_COPY:
 	case TAKER_PERSIST:
-		return copy(all, (void __user *)arg, cmd == TAKER_PERSIST);
+	case TAKER_SGT:
+		return copy(&taker->all, user, cmd);
 	case TAKER_REVOKES:
 		return atomic_read(&revokes);
+	case TAKER_CLIENT:
+		return set_client(taker, user);
+	case TAKER_FIND:
+		return find(taker, user);
+	case TAKER_ACCOUNT:
+		return account(&taker->all, user);
+	case TAKER_HEALTH:
+		return health(taker, user);
 	}
 	return -ENOTTY;
 }
 
 static int taker_open(struct inode *inode, struct file *file)
 {
-	struct xarray *all = kmalloc(sizeof(*all), GFP_KERNEL);
+	struct taker *taker = kzalloc(sizeof(*taker), GFP_KERNEL);
 
-	if (!all)
+	if (!taker)
 		return -ENOMEM;
-	xa_init_flags(all, XA_FLAGS_ALLOC);
-	file->private_data = all;
+	xa_init_flags(&taker->all, XA_FLAGS_ALLOC);
+	file->private_data = taker;
 	return 0;
 }
 
 static int taker_release(struct inode *inode, struct file *file)
 {
-	struct xarray *all = file->private_data;
+	struct taker *taker = file->private_data;
 	struct taken *t;
 	unsigned long id;
 
-	xa_for_each(all, id, t)
+	xa_for_each(&taker->all, id, t)
 		give_back(t);
-	xa_destroy(all);
-	kfree(all);
+	xa_destroy(&taker->all);
+	put_device(taker->client);
+	forget(taker);
+	kfree(taker);
 	return 0;
 }
 

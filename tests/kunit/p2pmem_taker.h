@@ -42,10 +42,60 @@ struct taker_copy {
 	__u32 write;
 };
 
+#define TAKER_NAME	32
+#define TAKER_CLIENTS	4
+
+/**
+ * struct taker_find - look for a donor, from which TAKER_ALLOC then takes
+ *	memory for the same clients
+ * @size: bytes that shall be available
+ * @n: number of @clients
+ * @pad: zero
+ * @clients: PCI addresses
+ * @name: the donation's name
+ *
+ * ENODEV if there is none.
+ */
+struct taker_find {
+	__u64 size;
+	__u32 n;
+	__u32 pad;
+	char clients[TAKER_CLIENTS][TAKER_NAME];
+	char name[TAKER_NAME];
+};
+
+/**
+ * struct taker_account - say what has been copied
+ * @in: bytes
+ * @out: bytes
+ * @times: how often to say it
+ * @ns: how long that took
+ * @id: the hold
+ * @pad: zero
+ */
+struct taker_account {
+	__u64 in;
+	__u64 out;
+	__u64 times;
+	__u64 ns;
+	__s32 id;
+	__u32 pad;
+};
+
 #define TAKER_HOLD	_IOWR(0xBC, 0x80, struct taker_hold)
 #define TAKER_PUT	_IO(0xBC, 0x81)		/* id as the argument */
 #define TAKER_COPY	_IOWR(0xBC, 0x82, struct taker_copy)
 #define TAKER_REVOKES	_IO(0xBC, 0x83)		/* returns calls so far */
 #define TAKER_PERSIST	_IOW(0xBC, 0x84, struct taker_copy)
+/* on whose behalf this file asks from now on: a PCI address, or "-" */
+#define TAKER_CLIENT	_IOW(0xBC, 0x90, char[TAKER_NAME])
+#define TAKER_FIND	_IOWR(0xBC, 0x91, struct taker_find)
+/* start and writable are ignored */
+#define TAKER_ALLOC	_IOWR(0xBC, 0x92, struct taker_hold)
+/* reads through the scatterlist of the hold */
+#define TAKER_SGT	_IOWR(0xBC, 0x93, struct taker_copy)
+#define TAKER_ACCOUNT	_IOWR(0xBC, 0x94, struct taker_account)
+/* as the donor of what TAKER_FIND has found would say it */
+#define TAKER_HEALTH	_IOW(0xBC, 0x95, char[TAKER_NAME])
 
 #endif /* _P2PMEM_TAKER_H */

@@ -1,8 +1,9 @@
 #!/bin/bash
-# vm: --hosts 2 --donors a:bar,a:pmr:32M,b:bar:16M@root,a:cmb:8M,a:testdev:4M,a:edu,a:bar:128M,a:both:8M,a:nvme,a:cmb@root,b:edu
+# vm: --hosts 2 --donors a:bar,a:pmr:32M,b:bar:16M@root,a:cmb:8M,a:testdev:4M,a:edu,a:bar:128M,a:both:8M,a:nvme,a:cmb@root,b:edu,b:bar:32M@host
 # SPDX-License-Identifier: GPL-2.0
 # What --donors promises: each kind is what it says, as large as it says, and
-# where it says: under the one switch, or @root on a root port of its own.
+# where it says: under the one switch, @root on a root port of its own, or @host
+# on one below another host bridge.
 # shellcheck source=tests/vm/lib/lib.sh
 . /srnic/tests/vm/lib/lib.sh
 
@@ -16,6 +17,12 @@ port_of()
 
 	port=$(realpath "/sys/bus/pci/devices/$1/..") &&
 		echo "$(cat "$port/vendor"):$(cat "$port/device")"
+}
+
+# host_of BDF: the host bridge
+host_of()
+{
+	realpath "/sys/bus/pci/devices/$1" | cut -d/ -f4
 }
 
 # bar_size BDF N: bytes
@@ -51,7 +58,10 @@ M=$((1 << 20))
 if [ "$HOST" = b ]; then
 	donor "bar@root" "$(donor_bdf bar)" 2 $((16 * M)) $root
 	donor "edu on b" "$(donor_bdf edu)" 0 $M $switch
-	is "no other bar" "$(donor_bdf bar 1)" ""
+	donor "bar@host" "$(donor_bdf bar 1)" 2 $((32 * M)) $root
+	is "bar@root: which host bridge" "$(host_of "$(donor_bdf bar)")" pci0000:00
+	ok "bar@host: another host bridge" [ "$(host_of "$(donor_bdf bar 1)")" != pci0000:00 ]
+	is "no other bar" "$(donor_bdf bar 2)" ""
 	is "no nvme" "$(donor_bdf nvme)" ""
 	done_testing
 	exit

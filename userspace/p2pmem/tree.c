@@ -123,13 +123,13 @@ static void draw_roots(void)
 	}
 }
 
-static bool ask(int fd, const char *bdf, struct p2pmem_distance *d)
+static bool ask(int fd, const char *bdf, struct p2pmem_distance_query *d)
 {
 	unsigned int domain, bus, device, function;
 
 	if (sscanf(bdf, "%x:%x:%x.%x", &domain, &bus, &device, &function) != 4)
 		return false;
-	*d = (struct p2pmem_distance) {
+	*d = (struct p2pmem_distance_query) {
 		.domain = domain, .bus = bus, .device = device, .function = function,
 	};
 	return !ioctl(fd, P2PMEM_IOC_DISTANCE, d) && d->distance < DISTANCES;
@@ -146,7 +146,7 @@ static bool allowed(const struct donor *d, unsigned int distance)
 }
 
 static void pair(const struct donor *d, const struct function *f,
-		 const struct p2pmem_distance *answer)
+		 const struct p2pmem_distance_query *answer)
 {
 	bool yes = allowed(d, answer->distance);
 	const char *distance = distances[answer->distance];
@@ -172,7 +172,7 @@ static void pair(const struct donor *d, const struct function *f,
 static void pairs_of(const struct donor *d, int fd)
 {
 	const struct function *f = functions.function;
-	struct p2pmem_distance answer;
+	struct p2pmem_distance_query answer;
 
 	for (; f < functions.function + functions.count; f++)
 		if (!f->bridge && *f->driver && ask(fd, f->bdf, &answer))

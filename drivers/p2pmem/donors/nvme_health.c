@@ -28,7 +28,7 @@ static void watch(struct work_struct *work)
 
 	if (health != n->health) {
 		n->health = health;
-		p2pmem_health_changed(n->pmr_donation, p2pmem_nvme_health_name(health));
+		p2pmem_notify_health(n->pmr_donation, p2pmem_nvme_health_name(health));
 	}
 	schedule_delayed_work(&n->watch, INTERVAL);
 }
@@ -49,6 +49,7 @@ void p2pmem_nvme_health_init(struct p2pmem_nvme *n)
 /** p2pmem_nvme_health_start() - watch; the PMR has been donated */
 void p2pmem_nvme_health_start(struct p2pmem_nvme *n)
 {
+	p2pmem_notify_health(n->pmr_donation, p2pmem_nvme_health_name(n->health));
 	enable_delayed_work(&n->watch);
 	schedule_delayed_work(&n->watch, INTERVAL);
 }

@@ -136,14 +136,17 @@ struct p2pmem_flush {
  */
 #define P2PMEM_IOC_FLUSH	_IOW(0xBC, 0x03, struct p2pmem_flush)
 
-/* struct p2pmem_distance.distance: what a transfer has to pass */
-#define P2PMEM_DISTANCE_FUNCTION	0	/* nothing: the same device */
-#define P2PMEM_DISTANCE_SWITCH		1	/* a switch above both */
-#define P2PMEM_DISTANCE_ROOT		2	/* the root complex above both */
-#define P2PMEM_DISTANCE_ANY		3	/* from one root complex to another */
+/*
+ * struct p2pmem_distance_query.distance: what a transfer has to pass. The same words
+ * are the levels of the attribute 'level'.
+ */
+#define P2PMEM_DISTANCE_FUNCTION	0	/* nothing: the same function */
+#define P2PMEM_DISTANCE_SWITCH		1	/* a bridge above both, no root port */
+#define P2PMEM_DISTANCE_ROOT		2	/* the host bridge above both */
+#define P2PMEM_DISTANCE_ANY		3	/* from one host bridge to another */
 
 /**
- * struct p2pmem_distance - how far a PCI function is from the memory
+ * struct p2pmem_distance_query - how far a PCI function is from the memory
  * @domain: of the function
  * @bus: of the function
  * @device: of the function, below 32
@@ -154,7 +157,7 @@ struct p2pmem_flush {
  *	the bridge or the root above both and down again
  * @reserved: zero
  */
-struct p2pmem_distance {
+struct p2pmem_distance_query {
 	__u32 domain;
 	__u8 bus;
 	__u8 device;
@@ -171,7 +174,7 @@ struct p2pmem_distance {
  * EINVAL: also: a number that no function has
  * ENXIO: there is no such function
  */
-#define P2PMEM_IOC_DISTANCE	_IOWR(0xBC, 0x04, struct p2pmem_distance)
+#define P2PMEM_IOC_DISTANCE	_IOWR(0xBC, 0x04, struct p2pmem_distance_query)
 
 /**
  * struct p2pmem_region_info - what a region is, for who was given one

@@ -125,8 +125,10 @@ class Machine:
             snapshot = "on,file.locking=off" if throw_away else "off"
             args += ["-drive", f"if=none,id=drive{i},format=raw,file={path},snapshot={snapshot}",
                      "-device", f"virtio-blk-pci,drive=drive{i},bus=pcie.0,addr={7 + i:#x}"]
-        args += ["-virtfs", f"local,path={TOP},mount_tag=srnic,security_model=none,"
-                            "readonly=on,multidevs=remap"]
+        # on a bus that is named: else QEMU may try one that takes bridges only
+        args += ["-fsdev", f"local,id=srnic,path={TOP},security_model=none,"
+                           "readonly=on,multidevs=remap",
+                 "-device", "virtio-9p-pci,fsdev=srnic,mount_tag=srnic,bus=pcie.0,addr=4"]
         return args
 
     def command(self):

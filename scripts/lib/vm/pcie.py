@@ -4,9 +4,10 @@
     pcie.0 -- root port -- switch -+- eth0
                                    +- donor, donor, ...
            -- root port -- donor@root
+    another host bridge -- root port -- donor@host
 
-Peers may reach each other where they share the switch; a donor@root is the
-one that is far away.
+Peers may reach each other where they share the switch; a donor@root is far
+away, and a donor@host still farther.
 """
 
 import os
@@ -15,6 +16,7 @@ from collections import namedtuple
 
 from . import VmError
 
+# root: "" for below the switch, "root", "host"
 Donor = namedtuple("Donor", "host kind size root name file")
 
 KINDS = {
@@ -29,18 +31,18 @@ KINDS = {
     "edu": (1, False),
 }
 
-_ITEM = re.compile(r"(?:([ab]):)?([a-z]+)(?::(\d+)([KMG]?))?(@root)?$")
+_ITEM = re.compile(r"(?:([ab]):)?([a-z]+)(?::(\d+)([KMG]?))?(?:@(root|host))?$")
 _UNIT = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def parse(text, files, hosts, tmpdir):
-    """The donors of LIST: [HOST:]KIND[:SIZE][@root],..."""
+    """The donors of LIST: [HOST:]KIND[:SIZE][@root|@host],..."""
     donors = []
     files = list(files)
     for item in filter(None, (text or "").split(",")):
         match = _ITEM.match(item)
         if not match or match[2] not in KINDS:
-            raise VmError(f"--donors: {item!r} is not [a:|b:]KIND[:SIZE][@root] "
+            raise VmError(f"--donors: {item!r} is not [a:|b:]KIND[:SIZE][@root|@host] "
                           f"with a kind of {', '.join(KINDS)}")
         host = match[1] or hosts[-1]
         if host not in hosts:
@@ -54,7 +56,7 @@ def parse(text, files, hosts, tmpdir):
         if backed:
             path = files.pop(0) if files else f"{tmpdir}/{host}-{name}"
             _make_file(path, size)
-        donors.append(Donor(host, kind, size, bool(match[5]), name, path))
+        donors.append(Donor(host, kind, size, match[5] or "", name, path))
     if files:
         raise VmError(f"--donor-file: no donor uses {files[0]}")
     return donors
@@ -91,10 +93,10 @@ def tree(donors, nic):
     args = []
     port = 0
 
-    def root_port(name):
+    def root_port(name, bus="pcie.0"):
         nonlocal port
         port += 1
-        return ["-device", f"pcie-root-port,id={name},bus=pcie.0,"
+        return ["-device", f"pcie-root-port,id={name},bus={bus},"
                            f"addr={0x10 + port:#x},chassis={port},slot={port}"]
 
     if not donors:
@@ -106,7 +108,10 @@ def tree(donors, nic):
                             f"chassis={100 + i},slot={i}"]
         args += _device(donor, f"down{i}") if donor else \
             ["-device", f"{nic},bus=down{i}"]
+    if any(d.root == "host" for d in donors):
+        args += ["-device", "pxb-pcie,id=host2,bus=pcie.0,bus_nr=128"]
     for donor in (d for d in donors if d.root):
-        args += root_port(f"far-{donor.name}")
+        args += root_port(f"far-{donor.name}",
+                          "host2" if donor.root == "host" else "pcie.0")
         args += _device(donor, f"far-{donor.name}")
     return args

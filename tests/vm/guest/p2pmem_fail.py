@@ -144,6 +144,17 @@ class FailTest(unittest.TestCase):
         taker.close()
         os.close(fd)
 
+    def test_alloc(self):
+        taker = Taker()
+        self.assertIsNotNone(taker.find(self.bdf))
+        holds = []
+        for call in (lambda: holds.append(taker.alloc(PAGE)),
+                     lambda: taker.sgt(holds[0], 0)):
+            self.check(list(sweep(call)), errno.ENOMEM)
+        for h in holds:
+            taker.put(h)
+        taker.close()
+
 
 if __name__ == "__main__":
     main("p2pmem_bar", "p2pmem_taker")

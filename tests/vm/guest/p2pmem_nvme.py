@@ -94,9 +94,9 @@ class Uevents:
         end = time.monotonic() + seconds
         while select.select([self.socket], [], [], max(0, end - time.monotonic()))[0]:
             words = self.socket.recv(8192).decode().split("\0")
-            found = [w for w in words if w.startswith("HEALTH=")]
+            found = [w for w in words if w.startswith("P2PMEM_HEALTH=")]
             if words[0] == "change@" + self._path(name) and found:
-                return found[0][len("HEALTH="):]
+                return found[0][len("P2PMEM_HEALTH="):]
         return None
 
     @staticmethod
@@ -252,7 +252,7 @@ class NvmeTest(unittest.TestCase):
             taker.persist(hold, 0, 64)
         self.assertEqual(e.exception.errno, errno.EIO)
         lines = "\n".join(log_since(mark))
-        self.assertIn(f"health of {self.pmr}: not-ready", lines)
+        self.assertIn(f"{name}: health: not-ready", lines)
         self.assertIn("4096 bytes at 0x1000 may not be durable: health 'not-ready'", lines)
 
         regs.put32(PMRCTL, EN)

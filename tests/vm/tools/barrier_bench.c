@@ -13,7 +13,7 @@
  */
 #include "verbs_check.h"
 
-#define LENGTH	(1UL << 20)
+#define LENGTH	1048576UL
 #define WRITES	8
 
 static struct end one, two;

@@ -14,7 +14,7 @@
 
 #include "verbs_check.h"
 
-#define MIB		(1UL << 20)
+#define MIB		1048576UL
 #define PIECE		(128 * MIB)	/* memory that a large region has again and again */
 
 /* One request from one to two: the status of its completion, or -1. */
@@ -176,7 +176,7 @@ static void check_places(uint8_t *base, size_t size, struct ibv_mr *m)
 }
 
 /* The details of the region, as "rdma resource" has them. */
-static void show(void)
+static void show_details(void)
 {
 	char command[100];
 
@@ -195,7 +195,7 @@ static void check_region(uint8_t *base, size_t size)
 		printf("# %s\n", strerror(errno));
 		return;
 	}
-	show();
+	show_details();
 	check_places(base, size, m);
 	is("ibv_dereg_mr of it", ibv_dereg_mr(m), 0);
 }
