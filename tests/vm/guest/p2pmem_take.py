@@ -661,11 +661,14 @@ class DistanceTest(Taking):
             return re.findall(r"pci[0-9a-f]{4}:[0-9a-f]{2}|[0-9a-f:]{10}\.[0-7]", path)
 
         ours, theirs = chain(self.bdf), chain(bdf)
-        if ours[:-1] == theirs[:-1] and ours[-1][:-2] == theirs[-1][:-2]:
+        if ours == theirs:
             return 0, 0
+        # a host bridge (from one to another is no step), a root port, what is behind it
         same = len(os.path.commonprefix([ours[:-1], theirs[:-1]]))
-        links = len(ours) + len(theirs) - 2 * same
-        return (3 if not same else 2 if same == 1 else 1), links
+        links = len(ours) + len(theirs) - 2 * max(same, 1)
+        if ours[:-1] == theirs[:-1] and ours[-1][:-2] == theirs[-1][:-2]:
+            links = 0
+        return (3 if not same else 2 if same <= 2 else 1), links
 
     def test_to_every_function(self):
         region = alloc(self.fd, PAGE)

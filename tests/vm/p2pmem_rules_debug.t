@@ -1,5 +1,0 @@
-#!/bin/bash
-# SPDX-License-Identifier: GPL-2.0
-# vm: --kernel debug --cpus 2 --donors bar:16M,bar:16M@root,bar:16M,bar:16M@root,bar:16M@host --timeout 1200
-# p2pmem_rules.t under KASAN, lockdep and kmemleak, with pages of type PCI_P2PDMA.
-exec /srnic/tests/vm/guest/p2pmem_suite.py rules srnic_rules find
