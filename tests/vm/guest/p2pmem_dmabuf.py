@@ -15,7 +15,7 @@ import time
 import unittest
 
 from p2pmem_guest import (IVSHMEM, PAGE, PCI, Mapping, Taker, available, bind, fork,
-                          log_mark, log_since, main, opened, pci_functions, read, reap,
+                          log_mark, log_since, main, opened, pci_functions, read, reap, set_attr,
                           unbind, wait_for, write)
 from p2pmem_ioctl import alloc, close, distance, export, region_info
 from p2pmem_take import Taking
@@ -212,6 +212,31 @@ class ImportTest(Taking):
         i.unpin()
         i.close()
         idle.close()
+
+    def test_a_stricter_level(self):
+        """It is told, gets nothing more, and isn't waited for; who is near stays."""
+        far, near = Importer(self.buf, self.client, DEAF), Importer(self.buf, self.bdf)
+        if self.peers():
+            far.map()
+        far.pin()
+        near.pin()
+        near.map()
+        set_attr(self.name, "level", "function")
+        self.assertEqual((far.notified(), near.notified()), (1, 0))
+        self.fails(errno.EPERM, far.pin)
+        self.fails(errno.EPERM, Importer, self.buf, self.client)
+        # back again: what is dead stays so
+        set_attr(self.name, "level", "any")
+        self.fails(errno.EPERM, far.pin)
+        if self.peers():
+            far.unmap()
+        self.fails(errno.EPERM, far.map)
+        self.assertEqual(near.word(), bytes(8))
+        near.unmap()
+        near.map()
+        late = Importer(self.buf, self.client)
+        for i in (far, near, late):
+            i.close()
 
     def test_the_donor_waits_for_the_deaf_and_names_them(self):
         i = Importer(self.buf, self.bdf, DEAF)

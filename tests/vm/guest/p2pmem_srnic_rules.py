@@ -13,11 +13,12 @@ from p2pmem_guest import (IVSHMEM, PAGE, Mapping, attr, available, bind,
                           bound, log_mark, log_since, main, opened,
                           pci_functions, read, set_attr, statistic, unbind,
                           wait_for)
+from p2pmem_ioctl import alloc, export
 from p2pmem_rules import LEVELS, NETWORK_CARD, clients, donors
 
 import pyverbs.enums as e
 from pyverbs.device import Context
-from pyverbs.mr import MR
+from pyverbs.mr import MR, DmaBufMR
 from pyverbs.pd import PD
 from pyverbs.pyverbs_error import PyverbsRDMAError
 
@@ -132,6 +133,34 @@ class SrnicRulesTest(unittest.TestCase):
         self.assertEqual(clients(name)[NETWORK_CARD], ("switch", "refused", 0))
         mr.close()
         context.close()
+
+    def test_dmabufs(self):
+        """An importer is a client as any other; the buffer outlives it."""
+        name = self.name[self.near]
+        fd = opened(name)
+        region = alloc(fd, PAGE)
+        buf = export(region)
+        context = Context(name="srnic0")
+        pd = PD(context)
+        mr = DmaBufMR(pd, PAGE, ACCESS, buf, 0)
+        self.assertEqual(clients(name)[NETWORK_CARD], ("switch", "allowed", 1))
+        set_attr(name, "level", "function")
+        with open("/sys/kernel/debug/srnic/srnic0/mpt", encoding="ascii") as file:
+            line = [i for i in file if f"{mr.rkey:08x}" in i]
+        self.assertEqual(len(line), 1)
+        self.assertIn("revoked", line[0])
+        self.assertEqual(clients(name)[NETWORK_CARD], ("switch", "refused", 0))
+        with self.assertRaises(PyverbsRDMAError) as caught:
+            DmaBufMR(pd, PAGE, ACCESS, buf, 0)
+        self.assertEqual(caught.exception.error_code, errno.EPERM)
+        set_attr(name, "level", "switch")
+        again = DmaBufMR(pd, PAGE, ACCESS, buf, 0)
+        self.assertEqual(clients(name)[NETWORK_CARD], ("switch", "allowed", 1))
+        for i in (again, mr, context):
+            i.close()
+        for i in (buf, region, fd):
+            os.close(i)
+        self.assertEqual(clients(name)[NETWORK_CARD], ("switch", "allowed", 0))
 
     def test_a_stricter_level_ends_traffic(self):
         name = self.name[self.near]
