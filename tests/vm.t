@@ -82,15 +82,11 @@ ok "a kernel that isn't there: one line" run 125 --kernel /nowhere one
 ok "names it" says '/nowhere'
 
 # shellcheck disable=SC2016 # for the guest
-script loop 'uname -r; awk "BEGIN { }"; start=$(date +%s%N); echo start' \
-	'awk "BEGIN { for (i = 0; i < 1500000; i++) n += i }"' \
-	'echo "took $(($(date +%s%N) - start))"'
-# an instruction is a nanosecond: no emulation is as fast. (Time that the guest
-# waits for its disk passes at once; hence the first awk.)
-ok "--icount" eval "run 0 --icount --log '$tmp/log' loop"
-inside=$(sed -n 's/^a| took //p' "$tmp/out")
-outside=$(awk '/a\| start$/ { from = $1 } /a\| took / { printf "%.0f\n", ($1 - from) * 1e9 }' "$tmp/log")
-num "the guest's clock counts instructions" "$outside" -gt $((2 * inside))
+script clock 'awk "/MHz/ { print \"clock\", \$4; exit }" /proc/cpuinfo'
+# An instruction is a nanosecond, for the CPU's own clock as well; without, that is
+# the host's.
+ok "--icount" run 0 --icount clock
+ok "the guest's clock counts instructions" says '^a\| clock (1000|999)\.'
 
 printf 'echo "$((6 * 7)) on $HOST"; exit 5\n' >"$tmp/typed"
 ok "a shell" eval 'scripts/vm shell <"$tmp/typed" >"$tmp/out" 2>&1; says "42 on a"'

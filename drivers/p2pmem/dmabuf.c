@@ -82,6 +82,15 @@ static bool promised(const struct importer *i)
 	return READ_ONCE(i->pins) && READ_ONCE(i->maps);
 }
 
+static void name_importer(const struct importer *i, const char *what)
+{
+	struct p2pmem_dmabuf *b = i->at->dmabuf->priv;
+
+	dev_warn(&b->r->p->dev, "%s (%s) still has a dma-buf of %zu KiB pinned and mapped: %s\n",
+		 dev_name(i->at->dev), dev_driver_string(i->at->dev),
+		 b->buf->size >> 10, what);
+}
+
 static void importer_revoke(void *ctx)
 {
 	struct importer *i = ctx;
@@ -95,14 +104,8 @@ static void importer_revoke(void *ctx)
 		if (at == i->at)
 			at->importer_ops->move_notify(at);
 	dma_resv_unlock(buf->resv);
-}
-
-static void name_importer(struct p2pmem_dmabuf *b, const struct importer *i)
-{
-	dev_warn(&b->r->p->dev,
-		 "%s (%s) still has a dma-buf of %zu KiB pinned and mapped: the donor has to wait\n",
-		 dev_name(i->at->dev), dev_driver_string(i->at->dev),
-		 b->buf->size >> 10);
+	if (promised(i))
+		name_importer(i, "that ends when it lets go");
 }
 
 /* Fences and promises take as long as others want. */
@@ -111,10 +114,12 @@ static void importer_settle(void *ctx)
 	struct importer *i = ctx;
 	struct p2pmem_dmabuf *b = i->at->dmabuf->priv;
 
-	dma_resv_wait_timeout(b->buf->resv, DMA_RESV_USAGE_BOOKKEEP,
-			      false, MAX_SCHEDULE_TIMEOUT);
+	while (!dma_resv_wait_timeout(b->buf->resv, DMA_RESV_USAGE_BOOKKEEP, false,
+				      WARN_EVERY))
+		dev_warn(&b->r->p->dev, "DMA into a dma-buf of %zu KiB is still under way: the donor has to wait\n",
+			 b->buf->size >> 10);
 	while (!wait_event_timeout(b->let_go, !promised(i), WARN_EVERY))
-		name_importer(b, i);
+		name_importer(i, "the donor has to wait");
 }
 
 static const struct p2pmem_hold_ops importer_ops = {
@@ -199,6 +204,14 @@ static void dmabuf_unpin(struct dma_buf_attachment *at)
 	drop(at->dmabuf->priv, &i->pins);
 }
 
+/* What the file may do its importers may, no more. */
+static bool mode_allows(const struct dma_buf *buf, enum dma_data_direction dir)
+{
+	if (dir != DMA_TO_DEVICE && !(buf->file->f_mode & FMODE_WRITE))
+		return false;
+	return dir == DMA_FROM_DEVICE || buf->file->f_mode & FMODE_READ;
+}
+
 static struct sg_table *dmabuf_map(struct dma_buf_attachment *at,
 				   enum dma_data_direction dir)
 {
@@ -211,6 +224,8 @@ static struct sg_table *dmabuf_map(struct dma_buf_attachment *at,
 	ret = check_importer(b, i);
 	if (ret)
 		return ERR_PTR(ret);
+	if (!mode_allows(at->dmabuf, dir))
+		return ERR_PTR(-EACCES);
 	sgt = p->backing->map(p, at->dev,
 			      ((u64)b->r->first << PAGE_SHIFT) + b->offset,
 			      b->buf->size, dir);
@@ -285,6 +300,9 @@ static int dmabuf_mmap(struct dma_buf *buf, struct vm_area_struct *vma)
 	unsigned long npages = buf->size >> PAGE_SHIFT;
 	int ret;
 
+	/* it may be another driver's file that is mapped */
+	if (vma->vm_flags & VM_MAYWRITE && !(buf->file->f_mode & FMODE_WRITE))
+		return -EACCES;
 	if (vma->vm_pgoff > npages || vma_pages(vma) > npages - vma->vm_pgoff)
 		return -EINVAL;
 	ret = p2pmem_enter(b->r->p);

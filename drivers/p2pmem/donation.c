@@ -80,8 +80,10 @@ int p2pmem_persist(struct p2pmem *p, u64 offset, u64 len)
 
 	/*
 	 * PCI lets no read pass a write: when the answer is here, everything
-	 * written before has reached the device.
+	 * written before has reached the device. That the CPU doesn't read a
+	 * write-combining mapping too soon takes a full barrier.
 	 */
+	mb();
 	readl(p->io + ALIGN_DOWN(offset, sizeof(u32)));
 	return 0;
 }
@@ -160,6 +162,7 @@ static struct p2pmem *new(const struct p2pmem_donation *d)
 	strscpy(p->health, "ok", sizeof(p->health));
 	mutex_init(&p->rule_lock);
 	init_rwsem(&p->gate);
+	p->dead = true;
 	mutex_init(&p->lock);
 	INIT_LIST_HEAD(&p->regions);
 	INIT_LIST_HEAD(&p->leaving);
@@ -196,6 +199,10 @@ static int add_device(struct p2pmem *p)
 		cdev_device_del(&p->cdev, &p->dev);
 		return ret;
 	}
+	/* from now on there is no way back but p2pmem_withdraw() */
+	down_write(&p->gate);
+	p->dead = false;
+	up_write(&p->gate);
 	dev_set_uevent_suppress(&p->dev, false);
 	kobject_uevent(&p->dev.kobj, KOBJ_ADD);
 	return 0;
@@ -239,7 +246,8 @@ static int set_up(struct p2pmem *p)
 	if (ret)
 		return ret;
 
-	ret = p2pmem_selftest(&p->d.pdev->dev, p->d.bar, p->io, p->d.size);
+	ret = p2pmem_selftest(&p->d.pdev->dev, p->d.bar, p->io, p->d.size,
+			      p->d.persistent);
 	if (ret)
 		goto unmap_io;
 

@@ -40,7 +40,8 @@ struct p2pmem_stats;
  * @stats: what has happened, see stats.h
  * @rule_lock: serialises changes of @level, with what follows from them
  * @gate: read: making a mapping, a fault or a hold. write: setting @dead.
- * @dead: the donor goes: nothing new is made. Written under @gate.
+ * @dead: the donor goes, or hasn't come yet: nothing new is made. Written under
+ *	@gate.
  * @dying: set a little before @dead, to cut long work under @gate short
  * @lock: protects what follows
  * @gone: no page may be looked at any more
@@ -122,6 +123,7 @@ const char *p2pmem_kind_name(enum p2pmem_kind kind);
 extern const struct file_operations p2pmem_fops;
 
 /* selftest.c */
-int p2pmem_selftest(struct device *dev, int bar, void __iomem *io, u64 size);
+int p2pmem_selftest(struct device *dev, int bar, void __iomem *io, u64 size,
+		    bool persistent);
 
 #endif /* _P2PMEM_DONATION_H */

@@ -214,12 +214,16 @@ static int do_distance(struct p2pmem_asked *asked, union argument *arg)
 		return -EINVAL;
 	if (d->domain > INT_MAX)
 		return -ENXIO;
+	/* who is looked at stays registered: the donor's function anyway */
+	pci_lock_rescan_remove();
 	pdev = pci_get_domain_bus_and_slot(d->domain, d->bus,
 					   PCI_DEVFN(d->device, d->function));
-	if (!pdev)
+	if (!pdev) {
+		pci_unlock_rescan_remove();
 		return -ENXIO;
+	}
 
-	/* entered, the donor's function stays */
+	/* not the other way round: a donor is withdrawn under that lock */
 	ret = p2pmem_enter(asked->p);
 	if (!ret) {
 		d->distance = p2pmem_place_distance(asked->p->d.pdev, pdev);
@@ -227,6 +231,7 @@ static int do_distance(struct p2pmem_asked *asked, union argument *arg)
 		p2pmem_leave(asked->p);
 	}
 	pci_dev_put(pdev);
+	pci_unlock_rescan_remove();
 	return ret;
 }
 

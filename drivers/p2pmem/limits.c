@@ -25,12 +25,30 @@
 #include "donation.h"
 #include "limits.h"
 
+static int limit_set(const char *val, const struct kernel_param *kp)
+{
+	unsigned long value;
+	int ret = kstrtoul(val, 0, &value);
+
+	if (ret)
+		return ret;
+	/* that would allow nothing at all */
+	if (value && value < PAGE_SIZE)
+		return -EINVAL;
+	return param_set_ulong(val, kp);
+}
+
+static const struct kernel_param_ops limit_ops = {
+	.set = limit_set,
+	.get = param_get_ulong,
+};
+
 static ulong limit_file;
-module_param(limit_file, ulong, 0644);
+module_param_cb(limit_file, &limit_ops, &limit_file, 0644);
 MODULE_PARM_DESC(limit_file, "bytes that one open file may take from a donation made from now on (default 0: no limit)");
 
 static ulong limit_user;
-module_param(limit_user, ulong, 0644);
+module_param_cb(limit_user, &limit_ops, &limit_user, 0644);
 MODULE_PARM_DESC(limit_user, "bytes that one user may take from a donation made from now on (default 0: no limit)");
 
 /**

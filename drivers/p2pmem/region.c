@@ -182,6 +182,9 @@ static bool idle(struct p2pmem_region *r)
 {
 	lockdep_assert_held(&r->p->lock);
 
+	/* a page that was another region's business may be ours by now */
+	if (r->p->pool.claims)
+		r->seen = 0;
 	while (r->seen < r->npages && !pinned(r, r->seen))
 		r->seen++;
 	return r->seen == r->npages;
@@ -254,70 +257,53 @@ void p2pmem_reap(struct work_struct *work)
 		put_device(&p->dev);
 }
 
+/*
+ * Of all pages that are in use, whatever regions cover them: those are as many as the
+ * donation has, regions as many as somebody wants.
+ */
+static unsigned long count_used(struct p2pmem *p, bool (*is)(struct page *page))
+{
+	unsigned long n = 0, i;
+
+	mutex_lock(&p->lock);
+	for_each_set_bit(i, p->pool.map, p->pool.npages) {
+		n += is(p->pages + i);
+		if (!(i & 0xfff))
+			cond_resched();
+	}
+	mutex_unlock(&p->lock);
+	return n;
+}
+
 /* Users of a page besides the base reference and who maps it. */
 static bool pinned_by_others(struct page *page)
 {
 	return page_ref_count(page) - folio_mapcount(page_folio(page)) > 1;
 }
 
-static unsigned long count_pinned_by_others(const struct list_head *regions)
-{
-	struct p2pmem_region *r;
-	unsigned long n = 0, i;
-
-	list_for_each_entry(r, regions, node) {
-		for (i = 0; i < r->npages; i++)
-			n += pinned_by_others(p2pmem_region_page(r, i));
-		cond_resched();
-	}
-	return n;
-}
-
 /**
  * p2pmem_regions_pinned() - how many pages somebody has pinned
  * @p: the donation, published: its pages are there
  *
- * A page of overlapping regions counts once for each. Pages are looked at
- * while they come and go, so it may be a few off.
+ * Pages are looked at while they come and go, so it may be a few off.
  */
 unsigned long p2pmem_regions_pinned(struct p2pmem *p)
 {
-	unsigned long n;
-
-	mutex_lock(&p->lock);
-	n = count_pinned_by_others(&p->regions) +
-	    count_pinned_by_others(&p->leaving);
-	mutex_unlock(&p->lock);
-	return n;
+	return count_used(p, pinned_by_others);
 }
 
-static unsigned long count_busy(const struct list_head *regions)
+static bool busy(struct page *page)
 {
-	struct p2pmem_region *r;
-	unsigned long n = 0, i;
-
-	list_for_each_entry(r, regions, node) {
-		for (i = 0; i < r->npages; i++)
-			n += page_ref_count(p2pmem_region_page(r, i)) != 1;
-		cond_resched();
-	}
-	return n;
+	return page_ref_count(page) != 1;
 }
 
 /**
  * p2pmem_regions_busy() - how many pages somebody has pinned or mapped
  * @p: the donation
- *
- * A page of overlapping regions counts once for each.
  */
 unsigned long p2pmem_regions_busy(struct p2pmem *p)
 {
-	unsigned long n;
-
-	mutex_lock(&p->lock);
-	n = count_busy(&p->regions) + count_busy(&p->leaving);
-	mutex_unlock(&p->lock);
-	return n;
+	return count_used(p, busy);
 }
 
 /**

@@ -61,16 +61,67 @@ static int compare(struct device *dev, int bar, void __iomem *io,
 	return 0;
 }
 
+static bool word_works(void __iomem *at, u64 value)
+{
+	writeq(value, at);
+	/* out of the write-combining buffers before reading back */
+	wmb();
+	return readq(at) == value;
+}
+
+/* Does what is written at a word show at another one? Then they are the same. */
+static bool others_kept(void __iomem *io, const struct probe *pr, int probe, int word)
+{
+	int i, w;
+
+	for (i = 0; i < PROBES; i++)
+		for (w = 0; w < PROBE_WORDS; w++)
+			if ((i != probe || w != word) &&
+			    readq(io + pr[i].offset + w * 8) != pr[i].saved[w])
+				return false;
+	return true;
+}
+
+/*
+ * Memory that keeps its content keeps it through this as well: one word at a time is
+ * in danger, for as long as it takes to read it back.
+ */
+static int test_words(struct device *dev, int bar, void __iomem *io, const struct probe *pr)
+{
+	int i, w;
+
+	for (i = 0; i < PROBES; i++) {
+		for (w = 0; w < PROBE_WORDS; w++) {
+			u64 offset = pr[i].offset + w * 8;
+			void __iomem *at = io + offset;
+			u64 saved = pr[i].saved[w];
+			bool good;
+
+			good = word_works(at, ~saved) && others_kept(io, pr, i, w);
+			good = word_works(at, pattern(offset, saved)) && good;
+			good = word_works(at, saved) && good;
+			if (good)
+				continue;
+			dev_err(dev, "p2pmem: BAR %d refused: no memory behind it (at %#llx)\n",
+				bar, offset);
+			return -ENODEV;
+		}
+	}
+	return 0;
+}
+
 /**
  * p2pmem_selftest() - write, read back and restore
  * @dev: for the message
  * @bar: for the message
  * @io: mapping of the range
  * @size: its size in bytes, a multiple of the page size
+ * @persistent: its content matters
  *
  * Return: 0, or -ENODEV after one line that says what was found.
  */
-int p2pmem_selftest(struct device *dev, int bar, void __iomem *io, u64 size)
+int p2pmem_selftest(struct device *dev, int bar, void __iomem *io, u64 size,
+		    bool persistent)
 {
 	struct probe pr[PROBES] = {
 		{ .offset = 0 },
@@ -82,6 +133,9 @@ int p2pmem_selftest(struct device *dev, int bar, void __iomem *io, u64 size)
 	for (i = 0; i < PROBES; i++)
 		for (w = 0; w < PROBE_WORDS; w++)
 			pr[i].saved[w] = readq(io + pr[i].offset + w * 8);
+
+	if (persistent)
+		return test_words(dev, bar, io, pr);
 
 	fill(io, pr, 0);
 	ret = compare(dev, bar, io, pr, 0);

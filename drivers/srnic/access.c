@@ -50,9 +50,12 @@ static bool is_ram(u64 addr, u64 len)
 	return true;
 }
 
-/* srnic_mpt_enter(), and what only kernel addresses need. */
+/*
+ * srnic_mpt_enter(), and what only kernel addresses need: of the @len bytes that are
+ * touched now, a packet's at the most, since whoever ends the key waits for it.
+ */
 static enum srnic_key_reason enter(struct srnic_mpt *mpt,
-				   const struct srnic_mpt_req *rq,
+				   const struct srnic_mpt_req *rq, u64 len,
 				   const struct srnic_mpt_entry **e)
 {
 	enum srnic_key_reason why = srnic_mpt_enter(mpt, rq, e);
@@ -60,7 +63,7 @@ static enum srnic_key_reason enter(struct srnic_mpt *mpt,
 	if (why != SRNIC_KEY_OK)
 		return why;
 	if ((*e)->kind == SRNIC_MPT_DMA && rq->access & SRNIC_REMOTE_RIGHTS &&
-	    rq->len && !is_ram(rq->addr, rq->len)) {
+	    len && !is_ram(rq->addr, len)) {
 		srnic_mpt_leave(mpt);
 		return SRNIC_KEY_BOUNDS;
 	}
@@ -110,7 +113,7 @@ enum srnic_key_reason srnic_access_put(struct srnic_mpt *mpt,
 				       struct srnic_cursor *src)
 {
 	const struct srnic_mpt_entry *e;
-	enum srnic_key_reason why = enter(mpt, rq, &e);
+	enum srnic_key_reason why = enter(mpt, rq, n, &e);
 
 	if (why != SRNIC_KEY_OK)
 		return why;
@@ -137,7 +140,7 @@ enum srnic_key_reason srnic_access_get(struct srnic_mpt *mpt,
 				       const struct srnic_mpt_req *rq, void *dst)
 {
 	const struct srnic_mpt_entry *e;
-	enum srnic_key_reason why = enter(mpt, rq, &e);
+	enum srnic_key_reason why = enter(mpt, rq, rq->len, &e);
 
 	if (why != SRNIC_KEY_OK)
 		return why;
@@ -154,7 +157,8 @@ enum srnic_key_reason srnic_access_get(struct srnic_mpt *mpt,
 /**
  * srnic_access_probe() - only the check
  * @mpt: table
- * @rq: what would be wanted
+ * @rq: what would be wanted. Whether all of a kernel address range is memory is
+ *	left to who touches it.
  *
  * Context: bottom halves disabled.
  * Return: SRNIC_KEY_OK or why not; true at this moment, no longer.
@@ -163,7 +167,7 @@ enum srnic_key_reason srnic_access_probe(struct srnic_mpt *mpt,
 					 const struct srnic_mpt_req *rq)
 {
 	const struct srnic_mpt_entry *e;
-	enum srnic_key_reason why = enter(mpt, rq, &e);
+	enum srnic_key_reason why = enter(mpt, rq, 0, &e);
 
 	if (why == SRNIC_KEY_OK)
 		srnic_mpt_leave(mpt);
@@ -190,6 +194,8 @@ static u64 io_atomic(void __iomem *word, enum srnic_atomic_op op, u64 compare,
 		writeq(old + swap_add, word);
 	else if (old == compare)
 		writeq(swap_add, word);
+	/* out of the write-combining buffer before the next one reads the device */
+	wmb();
 	spin_unlock(lock);
 	return old;
 }
@@ -234,7 +240,7 @@ int srnic_access_atomic(struct srnic_mpt *mpt, const struct srnic_mpt_req *rq,
 
 	if (rq->len != sizeof(u64) || !IS_ALIGNED(rq->addr, sizeof(u64)))
 		return -EINVAL;
-	*why = enter(mpt, rq, &e);
+	*why = enter(mpt, rq, rq->len, &e);
 	if (*why != SRNIC_KEY_OK)
 		return 0;
 

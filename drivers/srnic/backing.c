@@ -212,7 +212,9 @@ static int map_dmabuf(struct srnic_backing *b, struct device *client, int fd,
 	if (IS_ERR(buf))
 		return PTR_ERR(buf);
 	b->dmabuf = buf;
-	if (b->writable && !srnic_dmabuf_writable(buf))
+	/* whoever has a local key may read by it */
+	if (!srnic_dmabuf_readable(buf) ||
+	    (b->writable && !srnic_dmabuf_writable(buf)))
 		return -EACCES;
 	/* what may be asked for later (srnic_mr_rereg()) */
 	b->writable = srnic_dmabuf_writable(buf);

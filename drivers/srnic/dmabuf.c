@@ -214,6 +214,17 @@ unsigned long srnic_dmabuf_addr(const struct srnic_dmabuf *buf, bool *io)
 }
 
 /**
+ * srnic_dmabuf_readable() - may it be read?
+ * @buf: buffer
+ *
+ * Return: whether the file that the program has of it allows that.
+ */
+bool srnic_dmabuf_readable(const struct srnic_dmabuf *buf)
+{
+	return buf->buf->file->f_mode & FMODE_READ;
+}
+
+/**
  * srnic_dmabuf_writable() - may it be written?
  * @buf: buffer
  *

@@ -18,6 +18,7 @@ void srnic_dmabuf_put(struct srnic_dmabuf *buf);
 /* Where the byte at offset is; for length bytes. */
 unsigned long srnic_dmabuf_addr(const struct srnic_dmabuf *buf, bool *io);
 /* May it be written? */
+bool srnic_dmabuf_readable(const struct srnic_dmabuf *buf);
 bool srnic_dmabuf_writable(const struct srnic_dmabuf *buf);
 
 #endif /* SRNIC_DMABUF_H */

@@ -7,8 +7,9 @@
 
 /**
  * struct srnic_ledger - the last refusals of a device
- * @lock: protects all below; a leaf, taken under a QP's lock. A refusal costs
- *	a connection, or a receive, so there is no crowd here.
+ * @lock: protects all below; a leaf, taken under a QP's lock. A line costs a
+ *	connection, or a receive (srnic_qp_refused_repeat()), so there is no crowd
+ *	here, and no peer turns the pages.
  * @count: refusals in all
  * @line: the last ones; number i stands at i modulo SRNIC_LEDGER_SIZE
  */

@@ -12,10 +12,25 @@
 #include "frmr.h"
 #include "opcode.h"
 
+/* Without rights of peers: an L_Key. */
+static void refused(struct srnic_qp *qp, enum srnic_key_reason why, u32 key,
+		    int access, u64 addr, u64 length)
+{
+	const struct srnic_mpt_req rq = {
+		.key = key,
+		.access = access,
+		.addr = addr,
+		.len = length,
+	};
+
+	srnic_qp_refused(qp, why, &rq, SRNIC_OPCODE_LOCAL, qp->sq.psn, NULL);
+}
+
 static enum srnic_key_reason bind(struct srnic_qp *qp,
 				  const struct srnic_swqe *wqe)
 {
-	const struct srnic_mw_bind b = {
+	enum srnic_key_reason why;
+	struct srnic_mw_bind b = {
 		.key = wqe->rkey,
 		.lkey = wqe->bind_lkey,
 		.addr = wqe->raddr,
@@ -26,19 +41,11 @@ static enum srnic_key_reason bind(struct srnic_qp *qp,
 		.bound = &qp->bound,
 	};
 
-	return srnic_mw_bind(&qp->tp->mws, &b);
-}
-
-static void refused(struct srnic_qp *qp, struct srnic_swqe *wqe,
-		    enum srnic_key_reason why)
-{
-	const struct srnic_mpt_req rq = {
-		.key = wqe->rkey,
-		.access = wqe->access,
-		.addr = wqe->raddr,
-	};
-
-	srnic_qp_refused(qp, why, &rq, SRNIC_OPCODE_LOCAL, qp->sq.psn, NULL);
+	why = srnic_mw_bind(&qp->tp->mws, &b);
+	if (why)
+		refused(qp, why, b.blamed, b.blamed == b.lkey ? 0 : SRNIC_REMOTE_RIGHTS,
+			b.addr, b.length);
+	return why;
 }
 
 /**
@@ -62,12 +69,10 @@ void srnic_local_execute(struct srnic_qp *qp, struct srnic_swqe *wqe)
 		why = srnic_frmr_register(wqe->mr, qp->pdn, wqe->rkey,
 					  wqe->access);
 		if (why)
-			refused(qp, wqe, why);
+			refused(qp, why, wqe->rkey, SRNIC_REMOTE_RIGHTS, 0, 0);
 		break;
 	default:
 		why = bind(qp, wqe);
-		if (why)
-			refused(qp, wqe, why);
 	}
 	if (why) {
 		wqe->status = IB_WC_MW_BIND_ERR;

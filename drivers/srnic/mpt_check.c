@@ -8,6 +8,7 @@
 #include "mpt.h"
 
 #include <linux/compiler.h>
+#include <rdma/ib_verbs.h>
 
 /* @addr + @len passes 2^64. Ending exactly there is allowed. */
 static bool wraps(u64 addr, u64 len)
@@ -53,6 +54,10 @@ enum srnic_key_reason srnic_mpt_check(const struct srnic_mpt_entry *e,
 	if (e->qpn != SRNIC_MPT_ANY_QP && e->qpn != rq->qpn)
 		return SRNIC_KEY_QP;
 	if ((e->access & rq->access) != rq->access)
+		return SRNIC_KEY_ACCESS;
+	/* a window has an R_Key only (IBTA 10.6.7): nothing local is done by it */
+	if (!(rq->access & SRNIC_REMOTE_RIGHTS) &&
+	    (e->kind == SRNIC_MPT_MW1 || e->kind == SRNIC_MPT_MW2))
 		return SRNIC_KEY_ACCESS;
 	if (!rq->len)
 		return SRNIC_KEY_OK;

@@ -235,12 +235,14 @@ static enum srnic_key_reason may_invalidate(const struct srnic_mpt_entry *e,
 	enum srnic_key_reason why;
 
 	copy.state = state;
+	/* it isn't used: of what kind it is doesn't matter to that */
+	copy.kind = SRNIC_MPT_MR;
 	plain.access = 0;
 	plain.len = 0;
 	why = srnic_mpt_check(&copy, &plain);
 	if (why != SRNIC_KEY_OK)
 		return why;
-	if (copy.kind != kind || (rq->access && !(copy.access & rq->access)))
+	if (e->kind != kind || (rq->access && !(copy.access & rq->access)))
 		return SRNIC_KEY_ACCESS;
 	return SRNIC_KEY_OK;
 }

@@ -181,7 +181,7 @@ static bool is_named(const struct srnic_window *w, u32 key)
 
 static enum srnic_key_reason bind_region(struct srnic_mws *mws,
 					 struct srnic_window *w,
-					 const struct srnic_mw_bind *bind,
+					 struct srnic_mw_bind *bind,
 					 const struct srnic_mpt_req *region)
 {
 	bool type2 = w->type == IB_MW_TYPE_2;
@@ -201,6 +201,7 @@ static enum srnic_key_reason bind_region(struct srnic_mws *mws,
 		grant.pdn = SRNIC_MPT_ANY_PD;
 	/* a region that has moved meanwhile is asked where it is now */
 	do {
+		bind->blamed = bind->lkey;
 		b = srnic_backing_visit(mws->mpt, region, &why);
 		if (!b)
 			return why;
@@ -212,6 +213,9 @@ static enum srnic_key_reason bind_region(struct srnic_mws *mws,
 			w->b = b;
 		srnic_backing_leave(b);
 	} while (again);
+	/* only a window may be bound already */
+	if (why == SRNIC_KEY_STATE)
+		bind->blamed = bind->key;
 	if (why == SRNIC_KEY_OK)
 		trace_key_born(mws->ibdev->name, grant.key, w->user.e->kind,
 			       grant.pdn, grant.access, grant.iova,
@@ -227,7 +231,7 @@ static enum srnic_key_reason bind_region(struct srnic_mws *mws,
 
 static enum srnic_key_reason bind_locked(struct srnic_mws *mws,
 					 struct srnic_window *w,
-					 const struct srnic_mw_bind *bind)
+					 struct srnic_mw_bind *bind)
 {
 	struct srnic_mpt_req region = {
 		.key = bind->lkey,
@@ -268,11 +272,12 @@ static enum srnic_key_reason bind_locked(struct srnic_mws *mws,
  * Return: SRNIC_KEY_OK, or why not.
  */
 enum srnic_key_reason srnic_mw_bind(struct srnic_mws *mws,
-				    const struct srnic_mw_bind *bind)
+				    struct srnic_mw_bind *bind)
 {
 	enum srnic_key_reason why = SRNIC_KEY_STALE;
 	struct srnic_window *w;
 
+	bind->blamed = bind->key;
 	rcu_read_lock();
 	w = find(mws, bind->key);
 	if (w) {

@@ -56,6 +56,7 @@ static inline struct srnic_mw *to_srnic_mw(struct ib_mw *ibmw)
  * @pdn: protection domain of the QP
  * @qpn: the QP
  * @bound: the QP's list
+ * @blamed: filled in on a refusal: which of both keys it is about
  */
 struct srnic_mw_bind {
 	u32 key;
@@ -66,6 +67,7 @@ struct srnic_mw_bind {
 	u32 pdn;
 	u32 qpn;
 	struct srnic_mw_list *bound;
+	u32 blamed;
 };
 
 void srnic_mws_init(struct srnic_mws *mws, struct ib_device *ibdev,
@@ -87,7 +89,7 @@ void srnic_mw_list_invalidate(struct srnic_mws *mws, struct srnic_mw_list *list)
 
 /* Both: bottom halves disabled. The second one for any key. */
 enum srnic_key_reason srnic_mw_bind(struct srnic_mws *mws,
-				    const struct srnic_mw_bind *bind);
+				    struct srnic_mw_bind *bind);
 enum srnic_key_reason srnic_mws_invalidate(struct srnic_mws *mws,
 					   const struct srnic_mpt_req *rq);
 

@@ -92,18 +92,9 @@ void srnic_tp_receive(struct srnic_port *port, const struct srnic_rx *rx)
 		srnic_responder_receive(qp, rx);
 }
 
-/**
- * srnic_qp_refused() - a key was refused
- * @qp: by whom; one of its locks is held
- * @why: the reason, not SRNIC_KEY_OK
- * @rq: what was wanted
- * @opcode: of the packet that asked for it, or wasn't sent for it
- * @psn: its PSN
- * @peer: where it came from or would have gone to; NULL: the QP's peer
- */
-void srnic_qp_refused(struct srnic_qp *qp, enum srnic_key_reason why,
-		      const struct srnic_mpt_req *rq, u8 opcode, u32 psn,
-		      const union ib_gid *peer)
+static void refused(struct srnic_qp *qp, enum srnic_key_reason why,
+		    const struct srnic_mpt_req *rq, u8 opcode, u32 psn,
+		    const union ib_gid *peer, bool write_down)
 {
 	const struct srnic_av *av = srnic_qp_av(qp);
 	struct srnic_refusal r = {
@@ -121,10 +112,48 @@ void srnic_qp_refused(struct srnic_qp *qp, enum srnic_key_reason why,
 		srnic_av_gid(av, &r.peer);
 	srnic_count(qp->tp->stats,
 		    SRNIC_STAT_KEY_UNKNOWN + why - SRNIC_KEY_UNKNOWN);
-	srnic_ledger_add(qp->tp->ledger, &r);
+	if (write_down)
+		srnic_ledger_add(qp->tp->ledger, &r);
 	trace_key_refused(qp->tp->ibdev->name,
 			  srnic_key_reason_name(why), rq->key, rq->addr,
 			  rq->len, qp->qpn, psn, opcode, r.peer.raw);
+}
+
+/**
+ * srnic_qp_refused() - a key was refused
+ * @qp: by whom; one of its locks is held
+ * @why: the reason, not SRNIC_KEY_OK
+ * @rq: what was wanted
+ * @opcode: of the packet that asked for it, or wasn't sent for it
+ * @psn: its PSN
+ * @peer: where it came from or would have gone to; NULL: the QP's peer
+ *
+ * The caller ends the connection, or a receive.
+ */
+void srnic_qp_refused(struct srnic_qp *qp, enum srnic_key_reason why,
+		      const struct srnic_mpt_req *rq, u8 opcode, u32 psn,
+		      const union ib_gid *peer)
+{
+	refused(qp, why, rq, opcode, psn, peer, true);
+}
+
+/**
+ * srnic_qp_refused_repeat() - the same of what has been executed already
+ * @qp: by whom; rq.lock held
+ * @why: as above
+ * @rq: as above
+ * @opcode: as above
+ * @psn: as above
+ *
+ * It doesn't end the connection, so a peer may have it as often as it likes: each is
+ * counted, and the first one of a connection is written down.
+ */
+void srnic_qp_refused_repeat(struct srnic_qp *qp, enum srnic_key_reason why,
+			     const struct srnic_mpt_req *rq, u8 opcode, u32 psn)
+{
+	lockdep_assert_held(&qp->rq.lock);
+	refused(qp, why, rq, opcode, psn, NULL, !qp->rq.repeat_told);
+	qp->rq.repeat_told = true;
 }
 
 /**

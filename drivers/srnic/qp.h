@@ -92,6 +92,8 @@ void srnic_qp_error(struct srnic_qp *qp);
  * A key was refused: count why, and write it down. opcode, psn: of the packet;
  * peer: NULL: the QP's, one of its locks is held.
  */
+void srnic_qp_refused_repeat(struct srnic_qp *qp, enum srnic_key_reason why,
+			     const struct srnic_mpt_req *rq, u8 opcode, u32 psn);
 void srnic_qp_refused(struct srnic_qp *qp, enum srnic_key_reason why,
 		      const struct srnic_mpt_req *rq, u8 opcode, u32 psn,
 		      const union ib_gid *peer);

@@ -281,6 +281,7 @@ struct srnic_recv {
  * @nak_sent: for the gap at @epsn
  * @comm_est: the user has been told of the first packet
  * @ack_due: an ACK is to be sent
+ * @repeat_told: a refused repeat has been written down
  * @nak_due: @nak_syndrome is to be sent for @nak_psn
  * @fatal: after that NAK the QP is in error; no request is taken any more
  * @fatal_by: jiffies when it is, whether or not the NAK has left
@@ -314,6 +315,7 @@ struct srnic_rq {
 	bool nak_sent;
 	bool comm_est;
 	bool ack_due;
+	bool repeat_told;
 	bool nak_due;
 	bool fatal;
 	u8 nak_syndrome;

@@ -384,7 +384,7 @@ static void repeat_atomic(struct srnic_qp *qp, const struct srnic_pkt *pkt)
 		return;
 	why = srnic_access_probe(qp->tp->mpt, &req);
 	if (why) {
-		srnic_qp_refused(qp, why, &req, pkt->opcode, pkt->psn, NULL);
+		srnic_qp_refused_repeat(qp, why, &req, pkt->opcode, pkt->psn);
 		srnic_response_nak(&qp->rq, pkt->psn, SRNIC_AETH_NAK |
 				   SRNIC_NAK_REM_ACCESS, false);
 		return;

@@ -220,7 +220,10 @@ static bool send_read_data(struct srnic_qp *qp, struct srnic_job *job)
 				       srnic_opcodes[out.opcode].hdr_len);
 	if (why) {
 		kfree_skb(skb);
-		srnic_qp_refused(qp, why, &req, out.opcode, job->psn, NULL);
+		if (job->repeat)
+			srnic_qp_refused_repeat(qp, why, &req, out.opcode, job->psn);
+		else
+			srnic_qp_refused(qp, why, &req, out.opcode, job->psn, NULL);
 		srnic_response_nak(rq, job->psn, SRNIC_AETH_NAK |
 				   SRNIC_NAK_REM_ACCESS, !job->repeat);
 		/* a late repeat harms nobody: see repeat_atomic() */

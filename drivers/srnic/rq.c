@@ -86,6 +86,7 @@ void srnic_rq_reset(struct srnic_qp *qp)
 	rq->comm_est = false;
 	rq->ack_due = false;
 	rq->nak_due = false;
+	rq->repeat_told = false;
 	rq->fatal = false;
 	rq->msg = SRNIC_OP_NONE;
 	rq->msn = 0;

@@ -50,6 +50,12 @@ static enum srnic_key_reason oracle(const struct srnic_mpt_entry *e,
 		if (rq->access >> bit & 1 && !(e->access >> bit & 1))
 			return SRNIC_KEY_ACCESS;
 	}
+	/* what a program of this host asks for names no right of a peer */
+	if (!(rq->access & (IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ |
+			    IB_ACCESS_REMOTE_ATOMIC)) &&
+	    e->kind != SRNIC_MPT_MR && e->kind != SRNIC_MPT_DMA &&
+	    e->kind != SRNIC_MPT_FRMR)
+		return SRNIC_KEY_ACCESS;
 	if (rq->len == 0 || oracle_inside(e, rq))
 		return SRNIC_KEY_OK;
 	return SRNIC_KEY_BOUNDS;

@@ -8,6 +8,7 @@
 #include <linux/mm.h>
 #include <linux/mman.h>
 
+#include "../../drivers/srnic/access.h"
 #include "mr_fixture.h"
 
 #define QPN	77
@@ -255,6 +256,41 @@ static void window_bind_refused(struct kunit *test)
 	}
 }
 
+/* A program of this host takes the window for a region. */
+static enum srnic_key_reason use_as_lkey(struct win *w)
+{
+	struct srnic_mpt_req rq = {
+		.key = w->bind.key, .pdn = PDN, .qpn = QPN, .addr = IOVA + OFF, .len = 1,
+	};
+	enum srnic_key_reason why;
+
+	local_bh_disable();
+	why = srnic_access_probe(w->f->mpt, &rq);
+	local_bh_enable();
+	return why;
+}
+
+/* Window and QP are of one PD, the region is of another. */
+static void window_on_other_pd(struct kunit *test)
+{
+	static const enum ib_mw_type types[] = { IB_MW_TYPE_1, IB_MW_TYPE_2 };
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(types); i++) {
+		struct win *w = new_win(test, types[i], ALL);
+
+		w->mr->user.e->pdn = PDN + 1;
+		KUNIT_EXPECT_EQ(test, bind(w), SRNIC_KEY_PD);
+		KUNIT_EXPECT_EQ(test, w->bind.blamed, w->bind.lkey);
+		KUNIT_EXPECT_NE(test, look(w, QPN, IOVA + OFF, 1), SRNIC_KEY_OK);
+		w->mr->user.e->pdn = PDN;
+		KUNIT_EXPECT_EQ(test, bind(w), SRNIC_KEY_OK);
+		/* nothing local is done by a window */
+		KUNIT_EXPECT_EQ(test, use_as_lkey(w), SRNIC_KEY_ACCESS);
+		end_win(test, w);
+	}
+}
+
 /* Regions that have no place for a window. */
 static void window_on_others(struct kunit *test)
 {
@@ -480,6 +516,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(window_users),
 	KUNIT_CASE(window_rights),
 	KUNIT_CASE(window_bind_refused),
+	KUNIT_CASE(window_on_other_pd),
 	KUNIT_CASE(window_on_others),
 	KUNIT_CASE(window_type_1_again),
 	KUNIT_CASE(window_type_2_again),

@@ -361,11 +361,15 @@ static void res_atomic_again(struct kunit *test)
 /* A dead key answers no repeat either, though nothing would be touched. */
 static void res_atomic_dead_key(struct kunit *test)
 {
+	struct srnic_refusal *lines = kunit_kcalloc(test, SRNIC_LEDGER_SIZE,
+						    sizeof(*lines), GFP_KERNEL);
 	struct tp_pair *t = test->priv;
 	struct srnic_pkt_out out;
 	u64 *word;
 	u32 key;
+	int i;
 
+	KUNIT_ASSERT_NOT_NULL(test, lines);
 	tp_connect(t, NULL);
 	word = (u64 *)(t->b.mem + 8);
 	*word = 3;
@@ -391,8 +395,13 @@ static void res_atomic_dead_key(struct kunit *test)
 	tp_read_request(t, 1, 0, 8, key);
 	tp_expect(t, &t->b, IB_OPCODE_RC_RDMA_READ_RESPONSE_ONLY, 1);
 	tp_region_kill(&t->b, key);
-	tp_read_request(t, 1, 0, 8, key);
-	tp_expect_aeth(t, 1, SRNIC_AETH_NAK | SRNIC_NAK_REM_ACCESS);
+	for (i = 0; i < 5; i++) {
+		tp_read_request(t, 1, 0, 8, key);
+		tp_expect_aeth(t, 1, SRNIC_AETH_NAK | SRNIC_NAK_REM_ACCESS);
+	}
+	/* all are counted, and a peer can't fill the ledger with them */
+	KUNIT_EXPECT_EQ(test, tp_stat(&t->b, SRNIC_STAT_KEY_STALE), 6);
+	KUNIT_EXPECT_EQ(test, srnic_ledger_copy(t->b.tp.ledger, lines), 1);
 	tp_advance(2ull * NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, t->b.qp.state, IB_QPS_RTS);
 	tp_send(t, IB_OPCODE_RC_RDMA_WRITE_ONLY, 2, 1);

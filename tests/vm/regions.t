@@ -1,5 +1,5 @@
 #!/bin/bash
-# vm: --hosts 1 --cpus 2 --append memmap=128M!512M --timeout 400
+# vm: --hosts 1 --cpus 2 --append memmap=128M!512M --timeout 900
 # SPDX-License-Identifier: GPL-2.0
 # Registrations of a program: a hundred thousand lives in the smallest key table,
 # each dead key presented again; 8 GiB; a DAX device's memory (the 128 MiB that the
@@ -16,7 +16,20 @@ with()
 
 with mpt_order=8 || bail "no srnic link"
 is "a table of 256 slots" "$(cat /sys/module/srnic/parameters/mpt_order)" 8
-adopt timeout 200 key_check srnic0 "$index" --lives 100000
+adopt timeout 500 key_check srnic0 "$index" --lives 100000
+# The other parameters: what they do can be seen.
+with key_cache=0 || bail "no srnic link"
+adopt timeout 100 key_check srnic0 "$index" --lives 500
+is "no key cache: nothing found, nothing missed" \
+	"$(counter srnic0 cache_hits) $(counter srnic0 cache_misses)" "0 0"
+with key_cache=4096 mw_type_2a=Y || bail "no srnic link"
+adopt timeout 100 key_check srnic0 "$index" --lives 500
+num "with one, keys are found in it" "$(counter srnic0 cache_hits)" -gt 0
+like "windows of type 2A" "$(ibv_devinfo -v -d srnic0)" MEM_WINDOW_TYPE_2A
+with || bail "no srnic link"
+fails "of type 2B it is" grep -q MEM_WINDOW_TYPE_2A <(ibv_devinfo -v -d srnic0)
+rdma link del srnic0 && rmmod srnic
+fails "a key cache of 4097" modprobe srnic key_cache=4097
 with || bail "no srnic link"
 adopt timeout 200 key_check srnic0 "$index" --large 8192
 table=$(grep -A 1 'mrlen 8589934592' /tmp/adopt | grep -o 'drv_runs .* drv_gen' | tr -dc '0-9 ')

@@ -27,6 +27,8 @@ KINDS = {
     # a CMB (of 4 MiB) and a PMR; neither
     "both": (64, True),
     "nvme": (0, False),
+    # no donor, but who may want to reach one: an NVMe drive
+    "drive": (32, True),
     "testdev": (16, False),
     "edu": (1, False),
 }
@@ -73,7 +75,9 @@ def _device(donor, bus):
     mem = f"mem-{donor.name}"
     mib = max(1, donor.size >> 20)
     args = []
-    if donor.file:
+    if donor.kind == "drive":
+        args += ["-drive", f"if=none,id=disk-{donor.name},format=raw,file={donor.file}"]
+    elif donor.file:
         args += ["-object", f"memory-backend-file,id={mem},share=on,"
                             f"mem-path={donor.file},size={donor.size}"]
     device = {
@@ -82,6 +86,7 @@ def _device(donor, bus):
         "cmb": f"nvme,serial={donor.name},cmb_size_mb={mib}",
         "both": f"nvme,serial={donor.name},cmb_size_mb=4,pmrdev={mem}",
         "nvme": f"nvme,serial={donor.name}",
+        "drive": f"nvme,serial={donor.name},drive=disk-{donor.name}",
         "testdev": f"pci-testdev,membar={donor.size}",
         "edu": "edu",
     }[donor.kind]

@@ -304,10 +304,10 @@ class Suite:
                f"{op} ended as {wcs[0]['status'] if wcs else 'nothing at all'}")
         if counters and self.srnic:
             after = there.counters()
-            moved = [key for key in after
-                     if key.startswith("key_") and after[key] != before.get(key)]
-            expect(moved and set(moved) <= set(counters),
-                   f"counters that moved: {moved}, wanted: {counters}")
+            moved = {key: after[key] - before.get(key, 0) for key in after
+                     if key.startswith("key_") and after[key] != before.get(key)}
+            expect(set(moved) <= set(counters) and list(moved.values()) == [1],
+                   f"counters that moved: {moved}, wanted: one of {counters}, by 1")
 
     def refused(self, here, there, make, counters, ops=("WRITE", "READ", "ADD")):
         """make(addr, rkey, size) gives the (addr, rkey, size) of a bad request,

@@ -9,7 +9,6 @@ import os
 import random
 import struct
 import subprocess
-import sys
 import threading
 import time
 import unittest
@@ -18,14 +17,12 @@ from p2pmem_guest import (IVSHMEM, PAGE, PCI, Mapping, Taker, available, bind, f
                           log_mark, log_since, main, opened, pci_functions, read, reap, set_attr,
                           unbind, wait_for, write)
 from p2pmem_ioctl import alloc, close, distance, export, region_info
+from p2pmem_rdma import Rdma, rdmanode
 from p2pmem_take import Taking
 from p2pmem_unplug import touch
 
-sys.path.insert(0, "/srnic/tests/vm/lib")
-# pylint: disable=wrong-import-position
-import rdmanode  # noqa: E402
-from pyverbs.mr import DmaBufMR  # noqa: E402
-from pyverbs.pyverbs_error import PyverbsRDMAError  # noqa: E402
+from pyverbs.mr import DmaBufMR
+from pyverbs.pyverbs_error import PyverbsRDMAError
 
 MAGIC = b"p2pmem dma-buf: "
 STATIC, NO_P2P, DEAF = 1, 2, 4
@@ -174,6 +171,17 @@ class ImportTest(Taking):
         i.close()
         m.unmap()
 
+    def test_the_mode_is_the_importers_too(self):
+        for mode in (os.O_RDONLY, os.O_WRONLY):
+            fd = opened(self.name, mode)
+            region = alloc(fd, PAGE)
+            buf = export(region)
+            i = Importer(buf, self.bdf)
+            # for both directions
+            self.fails(errno.EACCES, i.map)
+            i.close()
+            close(buf, region, fd)
+
     def test_who_can_not_be_told_is_not_let_in(self):
         for flags, words in ((STATIC, "can't be told"), (NO_P2P, "doesn't take memory")):
             time.sleep(0.1)
@@ -316,49 +324,8 @@ class ImportTest(Taking):
         self.assertGreater(rounds, 5)
 
 
-class RdmaTest(Taking):
+class RdmaTest(Rdma):
     """ibv_reg_dmabuf_mr() over one, and ibv_reg_mr() of a region's mapping."""
-
-    @classmethod
-    def setUpClass(cls):
-        subprocess.run("rdma link add srnic0 type srnic netdev eth0", shell=True,
-                       check=True)
-
-    @classmethod
-    def tearDownClass(cls):
-        subprocess.run("rdma link del srnic0", shell=True, check=True)
-
-    def setUp(self):
-        super().setUp()
-        deadline = time.monotonic() + 20
-        while True:
-            try:
-                self.node = rdmanode.Node("srnic0", os.environ["MY_IP"])
-                break
-            except rdmanode.NodeError:
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(0.1)
-        self.other = rdmanode.Node("srnic0", os.environ["MY_IP"])
-        rdmanode.pair(self.other, self.node, "qp")
-        self.other.mem("mine", PAGE)
-        self.mine = self.other.reg("mine", "mine")[:2]
-
-    def tearDown(self):
-        rdmanode.unpair(self.other, self.node, "qp")
-        self.other.dereg("mine")
-        self.other.unmap("mine")
-        for node in (self.node, self.other):
-            node.ctx.close()
-        super().tearDown()
-
-    def ask(self, op, addr, key, length=8, status="SUCCESS", **kw):
-        """One request of the other node; what came back."""
-        address, lkey = self.mine
-        self.other.post("qp", op, [(address, length, lkey)], addr=addr, rkey=key, **kw)
-        wcs = self.other.sent("qp")
-        self.assertEqual([wc["status"] for wc in wcs], [status], op)
-        return self.other.look("mine", length)
 
     def exchange(self, key, at, m):
         """WRITE, READ and atomics at an address that is the mapping's start."""
@@ -405,6 +372,15 @@ class RdmaTest(Taking):
             DmaBufMR(self.node.pds["pd"], PAGE, rdmanode.ALL, buf, 0)
         self.assertEqual(e.exception.error_code, errno.EACCES)
         DmaBufMR(self.node.pds["pd"], PAGE, rdmanode.READ, buf, 0).close()
+        close(buf, region, fd)
+        # who can't read can't have a key to read by, and each key is one
+        fd = opened(self.name, os.O_WRONLY)
+        region = alloc(fd, PAGE)
+        buf = export(region)
+        for access in (rdmanode.READ, rdmanode.ALL):
+            with self.assertRaises(PyverbsRDMAError) as e:
+                DmaBufMR(self.node.pds["pd"], PAGE, access, buf, 0)
+            self.assertEqual(e.exception.error_code, errno.EACCES)
         close(buf, region, fd)
 
     def test_random_order_from_8_threads(self):

@@ -11,7 +11,7 @@ import unittest
 
 from p2pmem_guest import (IVSHMEM, PAGE, Child, Mapping, attr, available,
                           bind, libc, main, opened, pci_functions,
-                          unbind, write)
+                          unbind, wait_for, write)
 
 PARAMETER = "/sys/module/p2pmem_bar/parameters/persistent"
 INFO = 0x8040BC00
@@ -50,6 +50,29 @@ class PersistTest(unittest.TestCase):
         b = Mapping(self.fd, 8 * PAGE, offset=PAGE)
         self.assertEqual(b[4 * PAGE + 16:4 * PAGE + 26], b"fifth page")
         b.unmap()
+
+    def test_a_pinned_page_of_two_regions(self):
+        """Whichever of them is the last one to go waits for it."""
+        for first, second in ((0, 1), (1, 0)):
+            both, one = Mapping(self.fd, 2 * PAGE), Mapping(self.fd, PAGE)
+            pipes = [os.pipe(), os.pipe()]
+            # a pin that is left would hold the donor
+            for fd in pipes[0] + pipes[1]:
+                self.addCleanup(os.close, fd)
+            try:
+                for i, (_, to) in enumerate(pipes):
+                    iovec = struct.pack("PN", both.address + i * PAGE, PAGE)
+                    if libc.vmsplice(to, iovec, 1, 0) != PAGE:
+                        self.skipTest("this kernel lets nobody pin the pages so")
+            finally:
+                (both, one)[first].unmap()
+                (both, one)[second].unmap()
+            os.read(pipes[1][0], PAGE)
+            # page 0 is in the pipe still
+            lost = wait_for(lambda: available(self.name) > self.size - PAGE, 1)
+            os.read(pipes[0][0], PAGE)
+            self.assertFalse(lost)
+            self.assertTrue(wait_for(lambda: available(self.name) == self.size))
 
     def test_a_new_donation_finds_the_bytes(self):
         """The self-test writes at both ends and in the middle."""

@@ -505,6 +505,7 @@ class LimitTest(Taking):
             os.close(alloc(self.fd, PAGE))
 
     def test_default(self):
+        self.fails(errno.EINVAL, write, LIMITS + "user", str(PAGE - 1))
         write(LIMITS + "user", str(2 * PAGE))
         os.close(self.fd)
         unbind(self.bdf)

@@ -41,8 +41,8 @@ static void again(struct end *one, struct end *two)
 }
 
 /*
- * Every key that has died, newest first and then at random, presented by a peer
- * while others are being born.
+ * Every key that has died, presented by a peer: while others are being born the
+ * newest and, one after the other, those before it; then all that are left.
  */
 struct lives {
 	uint32_t *key;		/* written before dead says so */
@@ -54,17 +54,18 @@ struct lives {
 static void *present(void *arg)
 {
 	struct lives *l = arg;
-	unsigned long n, least = 500;
+	unsigned long n, at = 0;
 	struct end one, two;
-	unsigned int seed = 1;
 
 	make_pair(&one, &two, pd);
-	while (!l->over || l->presented < least) {
+	/* each of them in turn, the newest in between */
+	while (!l->over || at < l->dead) {
 		n = l->dead;
 		if (!n)
 			continue;
-		if (l->presented++ % 2)
-			n = 1 + ((unsigned long)rand_r(&seed) << 8 ^ rand_r(&seed)) % n;
+		if (l->over || l->presented % 2)
+			n = 1 + at++ % n;
+		l->presented++;
 		switch (request(&one, l->presented % 3 ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE,
 				0, 8, (uintptr_t)area + AREA / 2, l->key[n - 1])) {
 		case IBV_WC_REM_ACCESS_ERR:

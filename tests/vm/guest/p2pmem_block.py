@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""NVMe drives read and write a donor's memory by themselves (O_DIRECT). Two of
+them are below the donor's switch, one is on a root port of its own. With P2PDMA
+pages the kernel lets only the near ones; else nobody is in the way."""
+
+import errno
+import glob
+import hashlib
+import mmap
+import os
+import subprocess
+import time
+
+from p2pmem_guest import (IVSHMEM, NVME, PAGE, PCI, Bar, Mapping, fork, main, opened,
+                          pci_functions, reap, unbind)
+from p2pmem_ioctl import alloc, close
+from p2pmem_rdma import Rdma, rdmanode
+
+from pyverbs.mr import MR
+
+MIB = 1 << 20
+FIO = """
+fio --name=verify --filename={disk} --direct=1 --ioengine=libaio --iodepth=8 --bs=16k
+    --rw=randwrite --size=8M --verify=crc32c --verify_fatal=1 --iomem=mmapshared:{memory}
+""".split()
+
+
+def disk_of(bdf):
+    """The drive's block device, once it is there."""
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
+        for path in glob.glob("/sys/block/nvme*"):
+            if f"/{bdf}/" in os.path.realpath(path) + "/":
+                return "/dev/" + os.path.basename(path)
+        time.sleep(0.1)
+    raise LookupError(f"no disk of {bdf}")
+
+
+def bridges(bdf):
+    """How many are above it: more below a switch than on a root port."""
+    return len(os.path.realpath(PCI + bdf).split("/"))
+
+
+class Window:
+    """Memory of the donor, as a buffer for I/O by the kernel."""
+
+    def __init__(self, fd, length):
+        self.map = mmap.mmap(fd, length, mmap.MAP_SHARED)
+        self.view = memoryview(self.map)
+
+    def read(self, disk, at, length):
+        """From the disk into the memory; the number of bytes, or OSError."""
+        return os.preadv(disk, [self.view[:length]], at)
+
+    def write(self, disk, at, length):
+        return os.pwritev(disk, [self.view[:length]], at)
+
+    def close(self):
+        self.view.release()
+        self.map.close()
+
+
+class BlockTest(Rdma):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        subprocess.run("modprobe -q nvme", shell=True, check=False)
+        drives = sorted(pci_functions(NVME), key=bridges)
+        cls.disks = [disk_of(bdf) for bdf in drives]
+        cls.far, cls.one, cls.two = cls.disks
+
+    def setUp(self):
+        super().setUp()
+        self.p2pdma = os.path.exists(PCI + self.bdf + "/p2pmem")
+        self.fds = [os.open(d, os.O_RDWR | os.O_DIRECT) for d in (self.one, self.two, self.far)]
+
+    def tearDown(self):
+        close(*self.fds)
+        super().tearDown()
+
+    def content(self, disk, at, length):
+        """What is on the disk, by way of RAM."""
+        ram = mmap.mmap(-1, length)
+        self.assertEqual(os.preadv(disk, [ram], at), length)
+        return bytes(ram)
+
+    def put(self, disk, at, data):
+        ram = mmap.mmap(-1, len(data))
+        ram[:] = data
+        self.assertEqual(os.pwritev(disk, [ram], at), len(data))
+
+    def test_from_drive_to_drive(self):
+        one, two, _ = self.fds
+        data = os.urandom(8 * MIB)
+        self.put(one, 0, data)
+        self.put(two, 0, bytes(8 * MIB))
+        w = Window(self.fd, MIB)
+        place = self.place_of(w)
+        for at in range(0, 8 * MIB, MIB):
+            self.assertEqual(w.read(one, at, MIB), MIB)
+            # in the device, not in RAM
+            self.assertTrue(Bar(self.bdf, 2).map[place:place + MIB] == data[at:at + MIB])
+            self.assertEqual(w.write(two, at, MIB), MIB)
+        w.close()
+        self.assertEqual(hashlib.sha256(self.content(two, 0, 8 * MIB)).digest(),
+                         hashlib.sha256(data).digest())
+
+    @staticmethod
+    def place_of(window):
+        with open("/proc/self/maps", encoding="ascii") as file:
+            lines = [i.split() for i in file if "/dev/p2pmem" in i]
+        assert len(lines) == 1 and len(window.view)
+        return int(lines[0][2], 16)
+
+    def test_small_and_many(self):
+        """fio with eight requests in flight, each block's checksum verified."""
+        done = subprocess.run([i.format(disk=self.two, memory="/dev/" + self.name)
+                               for i in FIO], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_one_who_is_far(self):
+        far = self.fds[2]
+        data = os.urandom(MIB)
+        self.put(far, 0, data)
+        w = Window(self.fd, MIB)
+        start = time.monotonic()
+        if self.p2pdma:
+            for call in (w.read, w.write):
+                self.fails(errno.EREMOTEIO, call, far, 0, MIB)
+        else:
+            self.assertEqual(w.read(far, 0, MIB), MIB)
+            self.assertTrue(w.map[:] == data)
+        self.assertLess(time.monotonic() - start, 5)
+        w.close()
+        self.assertTrue(self.content(far, 0, MIB) == data)
+
+    def test_a_disk_that_knows_no_peers(self):
+        """virtio-blk, the guest's own."""
+        disk = os.open("/dev/vda", os.O_RDONLY | os.O_DIRECT)
+        w = Window(self.fd, MIB)
+        if self.p2pdma:
+            self.fails(errno.EREMOTEIO, w.read, disk, 0, MIB)
+        else:
+            self.assertEqual(w.read(disk, 0, MIB), MIB)
+            self.assertTrue(w.map[:] == self.content(disk, 0, MIB))
+        w.close()
+        os.close(disk)
+
+    def test_rdma_then_drive(self):
+        """What a peer has written goes to the drive from where it is."""
+        one = self.fds[0]
+        self.put(one, 0, bytes(4 * PAGE))
+        region = alloc(self.fd, 4 * PAGE)
+        m, w = Mapping(region, 4 * PAGE), Window(region, 4 * PAGE)
+        mr = MR(self.node.pds["pd"], 4 * PAGE, rdmanode.ALL, address=m.address)
+        data = os.urandom(PAGE)
+        self.other.fill("mine", data)
+        for at in range(0, 4 * PAGE, PAGE):
+            self.ask("WRITE", m.address + at, mr.rkey, PAGE)
+        self.assertEqual(w.write(one, 0, 4 * PAGE), 4 * PAGE)
+        self.assertTrue(self.content(one, 0, 4 * PAGE) == data * 4)
+        mr.close()
+        w.close()
+        m.unmap()
+        os.close(region)
+
+    def test_unbind_in_flight(self):
+        one = self.fds[0]
+        w = Window(self.fd, MIB)
+        ready, told = os.pipe()
+
+        def child():
+            while True:
+                try:
+                    if w.read(one, 0, MIB) == MIB:
+                        os.write(told, b".")
+                except OSError as e:
+                    # the pages are gone; or a request failed under way
+                    if e.errno not in (errno.EFAULT, errno.EIO, errno.EREMOTEIO):
+                        raise
+                    return
+
+        pid = fork(child)
+        for _ in range(3):
+            os.read(ready, 1)
+        start = time.monotonic()
+        unbind(self.bdf)
+        took = time.monotonic() - start
+        close(ready, told)
+        self.assertEqual(reap(pid), 0)
+        self.assertLess(took, 5)
+        w.close()
+
+
+if __name__ == "__main__":
+    main("p2pmem_bar", "srnic", "ib_uverbs")
