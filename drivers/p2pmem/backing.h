@@ -6,12 +6,16 @@
 #define _P2PMEM_BACKING_H
 
 #include <linux/dma-direction.h>
+#include <linux/sizes.h>
 #include <linux/types.h>
 
 struct device;
 struct p2pmem;
 struct sg_table;
 struct page;
+
+/* bytes of one entry of a table: its length is an unsigned int */
+#define P2PMEM_PIECE	((u64)SZ_1G)
 
 /**
  * struct p2pmem_backing - one way to give pages to BAR memory
@@ -21,9 +25,10 @@ struct page;
  *	stays for the whole donation (region.c says why).
  * @remove: take the pages away. Every page has its base reference and no
  *	other, and nobody can get at them any more.
- * @map: make @size bytes at @offset reachable for @dev by DMA, in the way that this
- *	kernel has for memory of another device. An ERR_PTR where it has none for
- *	the two. For dma-bufs: the table's pages are nobody's business.
+ * @map: make @size bytes at @offset reachable for @dev, which does DMA, in the way
+ *	that this kernel has for memory of another device; an error where it has none
+ *	for the two. The table has an entry for each P2PMEM_PIECE. For dma-bufs: the
+ *	table's pages are nobody's business.
  * @unmap: undo @map. The donation may have been withdrawn in between.
  * @has: is this one of the pages that @add has made, for any donation?
  */
@@ -31,8 +36,8 @@ struct p2pmem_backing {
 	const char *name;
 	int (*add)(struct p2pmem *p);
 	void (*remove)(struct p2pmem *p);
-	struct sg_table *(*map)(struct p2pmem *p, struct device *dev, u64 offset,
-				u64 size, enum dma_data_direction dir);
+	int (*map)(struct p2pmem *p, struct device *dev, struct sg_table *sgt,
+		   u64 offset, u64 size, enum dma_data_direction dir);
 	void (*unmap)(struct device *dev, struct sg_table *sgt,
 		      enum dma_data_direction dir);
 	bool (*has)(const struct page *page);

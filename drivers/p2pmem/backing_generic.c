@@ -66,9 +66,6 @@ static void generic_remove(struct p2pmem *p)
 	kfree(p->backing_priv);
 }
 
-/* bytes of one entry of a table: its length is an unsigned int */
-#define PIECE	((u64)SZ_1G)
-
 static void unmap_entries(struct device *dev, struct sg_table *sgt,
 			  unsigned int n, enum dma_data_direction dir)
 {
@@ -88,7 +85,7 @@ static int map_entries(struct device *dev, struct sg_table *sgt,
 	dma_addr_t addr;
 
 	for_each_sgtable_sg(sgt, sg, i) {
-		len = min(size, PIECE);
+		len = min(size, P2PMEM_PIECE);
 		addr = dma_map_resource(dev, phys, len, dir,
 					DMA_ATTR_SKIP_CPU_SYNC);
 		if (dma_mapping_error(dev, addr)) {
@@ -105,40 +102,16 @@ static int map_entries(struct device *dev, struct sg_table *sgt,
 }
 
 /* No page of it is given away: to this kernel it is an address, not memory. */
-static struct sg_table *generic_map(struct p2pmem *p, struct device *dev,
-				    u64 offset, u64 size,
-				    enum dma_data_direction dir)
+static int generic_map(struct p2pmem *p, struct device *dev, struct sg_table *sgt,
+		       u64 offset, u64 size, enum dma_data_direction dir)
 {
-	struct sg_table *sgt;
-	int ret;
-
-	/* a device without DMA, as software RNICs are */
-	if (!dev->dma_mask)
-		return ERR_PTR(-EOPNOTSUPP);
-	sgt = kzalloc(sizeof(*sgt), GFP_KERNEL);
-	if (!sgt)
-		return ERR_PTR(-ENOMEM);
-	ret = sg_alloc_table(sgt, DIV_ROUND_UP(size, PIECE), GFP_KERNEL);
-	if (ret)
-		goto free;
-	ret = map_entries(dev, sgt, p->phys + offset, size, dir);
-	if (ret)
-		goto free_table;
-	return sgt;
-
-free_table:
-	sg_free_table(sgt);
-free:
-	kfree(sgt);
-	return ERR_PTR(ret);
+	return map_entries(dev, sgt, p->phys + offset, size, dir);
 }
 
 static void generic_unmap(struct device *dev, struct sg_table *sgt,
 			  enum dma_data_direction dir)
 {
 	unmap_entries(dev, sgt, sgt->nents, dir);
-	sg_free_table(sgt);
-	kfree(sgt);
 }
 
 static bool generic_has(const struct page *page)

@@ -93,16 +93,13 @@ static void p2pdma_remove(struct p2pmem *p)
 	kfree(b);
 }
 
-/* bytes of one entry of a table: its length is an unsigned int */
-#define PIECE	((u64)SZ_1G)
-
 static void fill(struct p2pmem *p, struct sg_table *sgt, u64 offset, u64 size)
 {
 	struct scatterlist *sg;
 	unsigned int i, len;
 
 	for_each_sgtable_sg(sgt, sg, i) {
-		len = min(size, PIECE);
+		len = min(size, P2PMEM_PIECE);
 		sg_set_page(sg, p->pages + (offset >> PAGE_SHIFT), len, 0);
 		offset += len;
 		size -= len;
@@ -113,41 +110,17 @@ static void fill(struct p2pmem *p, struct sg_table *sgt, u64 offset, u64 size)
  * The DMA layer knows P2PDMA pages, and refuses (EREMOTEIO) where the two devices
  * can't reach each other.
  */
-static struct sg_table *p2pdma_map(struct p2pmem *p, struct device *dev,
-				   u64 offset, u64 size,
-				   enum dma_data_direction dir)
+static int p2pdma_map(struct p2pmem *p, struct device *dev, struct sg_table *sgt,
+		      u64 offset, u64 size, enum dma_data_direction dir)
 {
-	struct sg_table *sgt;
-	int ret;
-
-	/* a device without DMA, as software RNICs are */
-	if (!dev->dma_mask)
-		return ERR_PTR(-EOPNOTSUPP);
-	sgt = kzalloc(sizeof(*sgt), GFP_KERNEL);
-	if (!sgt)
-		return ERR_PTR(-ENOMEM);
-	ret = sg_alloc_table(sgt, DIV_ROUND_UP(size, PIECE), GFP_KERNEL);
-	if (ret)
-		goto free;
 	fill(p, sgt, offset, size);
-	ret = dma_map_sgtable(dev, sgt, dir, DMA_ATTR_SKIP_CPU_SYNC);
-	if (ret)
-		goto free_table;
-	return sgt;
-
-free_table:
-	sg_free_table(sgt);
-free:
-	kfree(sgt);
-	return ERR_PTR(ret);
+	return dma_map_sgtable(dev, sgt, dir, DMA_ATTR_SKIP_CPU_SYNC);
 }
 
 static void p2pdma_unmap(struct device *dev, struct sg_table *sgt,
 			 enum dma_data_direction dir)
 {
 	dma_unmap_sgtable(dev, sgt, dir, DMA_ATTR_SKIP_CPU_SYNC);
-	sg_free_table(sgt);
-	kfree(sgt);
 }
 
 /* Somebody else's P2PDMA pages are taken for ours: a taker can't use them either. */

@@ -212,6 +212,28 @@ static bool mode_allows(const struct dma_buf *buf, enum dma_data_direction dir)
 	return dir == DMA_FROM_DEVICE || buf->file->f_mode & FMODE_READ;
 }
 
+/* Room for the whole buffer, in pieces that an entry's length can say. */
+static struct sg_table *table_new(u64 size)
+{
+	struct sg_table *sgt = kzalloc(sizeof(*sgt), GFP_KERNEL);
+	int ret;
+
+	if (!sgt)
+		return ERR_PTR(-ENOMEM);
+	ret = sg_alloc_table(sgt, DIV_ROUND_UP(size, P2PMEM_PIECE), GFP_KERNEL);
+	if (ret) {
+		kfree(sgt);
+		return ERR_PTR(ret);
+	}
+	return sgt;
+}
+
+static void table_free(struct sg_table *sgt)
+{
+	sg_free_table(sgt);
+	kfree(sgt);
+}
+
 static struct sg_table *dmabuf_map(struct dma_buf_attachment *at,
 				   enum dma_data_direction dir)
 {
@@ -226,11 +248,19 @@ static struct sg_table *dmabuf_map(struct dma_buf_attachment *at,
 		return ERR_PTR(ret);
 	if (!mode_allows(at->dmabuf, dir))
 		return ERR_PTR(-EACCES);
-	sgt = p->backing->map(p, at->dev,
-			      ((u64)b->r->first << PAGE_SHIFT) + b->offset,
-			      b->buf->size, dir);
+	/* a device without DMA, as software RNICs are */
+	if (!at->dev->dma_mask)
+		return ERR_PTR(-EOPNOTSUPP);
+	sgt = table_new(b->buf->size);
 	if (IS_ERR(sgt))
 		return sgt;
+	ret = p->backing->map(p, at->dev, sgt,
+			      ((u64)b->r->first << PAGE_SHIFT) + b->offset,
+			      b->buf->size, dir);
+	if (ret) {
+		table_free(sgt);
+		return ERR_PTR(ret);
+	}
 	WRITE_ONCE(i->maps, i->maps + 1);
 	return sgt;
 }
@@ -243,6 +273,7 @@ static void dmabuf_unmap(struct dma_buf_attachment *at, struct sg_table *sgt,
 	struct importer *i = at->priv;
 
 	b->r->p->backing->unmap(at->dev, sgt, dir);
+	table_free(sgt);
 	drop(b, &i->maps);
 }
 

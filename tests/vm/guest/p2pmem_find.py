@@ -4,43 +4,21 @@
 Donors as for p2pmem_rules.py."""
 
 import errno
-import os
 import threading
 import time
-import unittest
 
-from p2pmem_guest import (IVSHMEM, PAGE, Mapping, Taker, attr, available,
-                          bind, bound, main, opened, pci_functions, set_attr,
-                          statistic, unbind, write)
-from p2pmem_rules import NETWORK_CARD, clients, donors
+from p2pmem_guest import (PAGE, attr, available, bind, main, set_attr, statistic,
+                          unbind, write)
+from p2pmem_rules import NETWORK_CARD, AllDonors, clients
 
 PERSISTENT = "/sys/module/p2pmem_bar/parameters/persistent"
 WORD = 0x1122334455667788
 
 
-class FindTest(unittest.TestCase):
+class FindTest(AllDonors):
     def setUp(self):
-        (self.near, self.near2), (self.far, self.far2), self.elsewhere = donors()
-        self.name = {bdf: bind(bdf) for bdf in pci_functions(IVSHMEM)}
+        super().setUp()
         self.size = int(attr(self.name[self.near], "size"))
-        self.taker = Taker()
-        self.maps = []
-
-    def tearDown(self):
-        self.taker.close()
-        for m in self.maps:
-            m.unmap()
-        for bdf, name in self.name.items():
-            if bound(bdf):
-                self.assertEqual(available(name), int(attr(name, "size")))
-                unbind(bdf)
-
-    def use(self, bdf, pages):
-        fd = opened(self.name[bdf])
-        m = Mapping(fd, pages * PAGE)
-        os.close(fd)
-        self.maps.append(m)
-        return m
 
     def finds(self, bdf, *clients_, size=0):
         self.assertEqual(self.taker.find(*clients_, size=size),
@@ -69,9 +47,9 @@ class FindTest(unittest.TestCase):
     def test_most_available(self):
         first, second = sorted([self.near, self.near2],
                                key=lambda b: int(self.name[b][6:]))
-        m = self.use(first, 1)
+        m = self.mapping(first, 1)
         self.finds(second, NETWORK_CARD)
-        self.use(second, 2)
+        self.mapping(second, 2)
         self.finds(first, NETWORK_CARD)
         self.assertEqual(len(m[0:1]), 1)
         # near, but too little: then a far one
@@ -96,7 +74,7 @@ class FindTest(unittest.TestCase):
         self.finds(None, self.far2)
 
     def test_alloc(self):
-        m = self.use(self.near, 64)
+        m = self.mapping(self.near, 64)
         m.put(0, b"\xff" * 64 * PAGE)
         self.maps.pop().unmap()
         name = self.taker.find(self.near)
@@ -119,7 +97,7 @@ class FindTest(unittest.TestCase):
         self.assertEqual(available(name), self.size)
 
     def test_scatterlist_of_a_part(self):
-        m = self.use(self.near, 4)
+        m = self.mapping(self.near, 4)
         h = self.taker.hold(m.address + PAGE + 16, PAGE + 24)
         m.put(2 * PAGE + 16, WORD.to_bytes(8, "little"))
         self.assertEqual(self.taker.sgt(h, PAGE), WORD)

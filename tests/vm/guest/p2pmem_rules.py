@@ -40,7 +40,9 @@ def clients(name):
     return {line[0]: (line[1], line[2], int(line[3])) for line in lines}
 
 
-class RulesTest(unittest.TestCase):
+class AllDonors(unittest.TestCase):
+    """Bound for one test; nothing may be left of it."""
+
     def setUp(self):
         (self.near, self.near2), (self.far, self.far2), self.elsewhere = donors()
         self.name = {bdf: bind(bdf) for bdf in pci_functions(IVSHMEM)}
@@ -63,6 +65,8 @@ class RulesTest(unittest.TestCase):
         self.maps.append(m)
         return m
 
+
+class RulesTest(AllDonors):
     def may(self, m, client):
         """Does it get a hold?"""
         self.taker.client(client)

@@ -65,6 +65,18 @@ class Taking(unittest.TestCase):
             what(*args, **kw)
         self.assertEqual(e.exception.errno, code, f"{what} {args} {kw}")
 
+    def race(self, child, stop):
+        """child() in three processes until STOP, against bind and unbind."""
+        pids = [fork(child) for _ in range(3)]
+        rounds = 0
+        while time.monotonic() < stop:
+            unbind(self.bdf)
+            bind(self.bdf)
+            time.sleep(0.05)
+            rounds += 1
+        self.assertEqual([reap(p) for p in pids], [0] * 3)
+        self.assertGreater(rounds, 5)
+
     def used(self, size):
         self.assertEqual(available(self.name), self.size - size)
 
@@ -752,15 +764,7 @@ class DepartureTest(Taking):
             if not done:
                 raise AssertionError("never got through")
 
-        pids = [fork(child) for _ in range(3)]
-        rounds = 0
-        while time.monotonic() < stop:
-            unbind(self.bdf)
-            bind(self.bdf)
-            time.sleep(0.05)
-            rounds += 1
-        self.assertEqual([reap(p) for p in pids], [0] * 3)
-        self.assertGreater(rounds, 5)
+        self.race(child, stop)
         self.assertEqual(available(self.name), self.size)
 
 
