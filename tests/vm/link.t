@@ -25,6 +25,12 @@ one_line()
 	diag "$log"
 }
 
+# What the library promises to whoever waits for his own process.
+true &
+mine=$!
+wait_for 1 false
+is "waiting leaves \$! alone" "$!" "$mine"
+
 # The modules of others first: what they say is not ours.
 modprobe 8021q && modprobe veth && modprobe dummy && modprobe bridge
 modprobe tun 2>/dev/null

@@ -85,10 +85,11 @@ wait_for()
 	done
 }
 
-# A tenth of a second: "sleep" would be a process, which costs as much again.
+# A tenth of a second: "sleep" would be a process, which costs as much again. Nobody
+# ever writes into that fifo (initramfs-init). Nothing here may change the caller's $!.
 _nap()
 {
-	[ -n "$_nap_fd" ] || exec {_nap_fd}<> <(:)
+	[ -n "$_nap_fd" ] || exec {_nap_fd}<>/run/silence
 	read -r -t 0.1 -u "$_nap_fd"
 	return 0
 }
