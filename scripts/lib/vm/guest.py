@@ -15,7 +15,7 @@ import shutil
 import stat
 import subprocess
 
-from . import CACHE, TOP, VmError, script
+from . import CACHE, VmError, script
 
 BOOT_MODULES = ["virtio_pci", "virtio_blk", "virtio_net", "virtio_console",
                 "crc32c_generic", "ext4", "9pnet_virtio", "9p"]

@@ -144,7 +144,7 @@ class FailTest(unittest.TestCase):
         taker.close()
         os.close(fd)
 
-    def test_alloc(self):
+    def test_alloc_for_the_kernel(self):
         taker = Taker()
         self.assertIsNotNone(taker.find(self.bdf))
         holds = []

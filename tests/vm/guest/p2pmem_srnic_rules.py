@@ -9,10 +9,9 @@ import subprocess
 import time
 import unittest
 
-from p2pmem_guest import (IVSHMEM, PAGE, Mapping, attr, available, bind,
-                          bound, log_mark, log_since, main, opened,
-                          pci_functions, read, set_attr, statistic, unbind,
-                          wait_for)
+from p2pmem_guest import (PAGE, Mapping, attr, available, bind, bound,
+                          log_mark, log_since, main, opened, read, set_attr,
+                          statistic, unbind, wait_for)
 from p2pmem_ioctl import alloc, export
 from p2pmem_rules import LEVELS, NETWORK_CARD, clients, donors
 
