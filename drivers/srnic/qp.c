@@ -200,10 +200,14 @@ static void report_events(struct srnic_qp *qp)
 	}
 }
 
-static void qp_work(struct work_struct *work)
+/**
+ * srnic_qp_run() - both halves go on with what waits, or flush it
+ * @qp: QP
+ *
+ * Context: process context; takes the lock of the SQ, then that of the RQ.
+ */
+void srnic_qp_run(struct srnic_qp *qp)
 {
-	struct srnic_qp *qp = container_of(work, struct srnic_qp, work);
-
 	srnic_sq_lock(qp);
 	srnic_requester_run(qp);
 	srnic_sq_unlock(qp);
@@ -211,7 +215,13 @@ static void qp_work(struct work_struct *work)
 	srnic_rq_lock(qp);
 	srnic_responder_run(qp);
 	srnic_rq_unlock(qp);
+}
 
+static void qp_work(struct work_struct *work)
+{
+	struct srnic_qp *qp = container_of(work, struct srnic_qp, work);
+
+	srnic_qp_run(qp);
 	if (READ_ONCE(qp->events))
 		report_events(qp);
 }

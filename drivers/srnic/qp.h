@@ -87,6 +87,7 @@ int srnic_qp_query(struct srnic_qp *qp, struct ib_qp_attr *attr, int mask,
 /*
  * The QP has failed: flush both halves, soon. One of its locks is held.
  */
+void srnic_qp_run(struct srnic_qp *qp);
 void srnic_qp_error(struct srnic_qp *qp);
 /*
  * A key was refused: count why, and write it down. opcode, psn: of the packet;

@@ -9,7 +9,6 @@
 #include "psn.h"
 #include "qp.h"
 #include "requester.h"
-#include "responder.h"
 #include "response.h"
 #include "rq.h"
 #include "sq.h"
@@ -232,12 +231,7 @@ int srnic_qp_modify(struct srnic_qp *qp, struct ib_qp_attr *attr, int mask)
 		return err;
 
 	/* flush, or go on with work that was posted meanwhile */
-	srnic_sq_lock(qp);
-	srnic_requester_run(qp);
-	srnic_sq_unlock(qp);
-	srnic_rq_lock(qp);
-	srnic_responder_run(qp);
-	srnic_rq_unlock(qp);
+	srnic_qp_run(qp);
 	return 0;
 }
 

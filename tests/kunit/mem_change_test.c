@@ -403,8 +403,12 @@ static int changer(void *data)
 	return done;
 }
 
-/* A revoke isn't undone by a change that comes at the same time. */
-static void revoke_meets_change(struct kunit *test)
+/*
+ * For a second, another thread works on what each round shows it. A round says
+ * how often it saw what must not be.
+ */
+static void race(struct kunit *test, int (*other)(void *),
+		 u32 (*round)(struct kunit *test, struct shown *shown, u32 n))
 {
 	struct srnic_mpt *mpt = new_mpt(test);
 	struct shown shown = { .mpt = mpt };
@@ -412,29 +416,40 @@ static void revoke_meets_change(struct kunit *test)
 	struct task_struct *task;
 	u32 bad = 0, rounds = 0;
 
-	task = kthread_run(changer, &shown, "srnic_changer");
+	task = kthread_run(other, &shown, "srnic_race");
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, task);
-	while (time_before(jiffies, end)) {
-		struct srnic_mpt_entry *e = new_key(test, mpt, SRNIC_MPT_MR, &first);
-
-		WRITE_ONCE(shown.e, e);
-		if (rounds % 4)
-			udelay(rounds % 40);
-		else
-			usleep_range(50, 100);
-		rounds++;
-		srnic_mpt_kill(mpt, e, SRNIC_MPT_REVOKED);
-		bad += READ_ONCE(e->state) != SRNIC_MPT_REVOKED;
-		cond_resched();
-		bad += READ_ONCE(e->state) != SRNIC_MPT_REVOKED;
-		WRITE_ONCE(shown.e, NULL);
-		usleep_range(50, 100);
-		srnic_mpt_free(mpt, e);
-	}
+	while (time_before(jiffies, end))
+		bad += round(test, &shown, rounds++);
 	KUNIT_EXPECT_GT(test, kthread_stop(task), 0);
 	KUNIT_EXPECT_EQ(test, bad, 0);
 	KUNIT_EXPECT_GT(test, rounds, 10);
 	srnic_mpt_destroy(mpt);
+}
+
+static u32 revoke_round(struct kunit *test, struct shown *shown, u32 n)
+{
+	struct srnic_mpt_entry *e = new_key(test, shown->mpt, SRNIC_MPT_MR, &first);
+	u32 bad;
+
+	WRITE_ONCE(shown->e, e);
+	if (n % 4)
+		udelay(n % 40);
+	else
+		usleep_range(50, 100);
+	srnic_mpt_kill(shown->mpt, e, SRNIC_MPT_REVOKED);
+	bad = READ_ONCE(e->state) != SRNIC_MPT_REVOKED;
+	cond_resched();
+	bad += READ_ONCE(e->state) != SRNIC_MPT_REVOKED;
+	WRITE_ONCE(shown->e, NULL);
+	usleep_range(50, 100);
+	srnic_mpt_free(shown->mpt, e);
+	return bad;
+}
+
+/* A revoke isn't undone by a change that comes at the same time. */
+static void revoke_meets_change(struct kunit *test)
+{
+	race(test, changer, revoke_round);
 }
 
 /* Invalidates the key that is shown, whether it lives or not. */
@@ -457,37 +472,29 @@ static int invalidator(void *data)
 	return asked;
 }
 
+static u32 free_round(struct kunit *test, struct shown *shown, u32 n)
+{
+	struct srnic_mpt_entry *e = new_key(test, shown->mpt, SRNIC_MPT_MR, &first);
+	u32 i, bad = 0;
+
+	WRITE_ONCE(shown->e, e);
+	if (!(n % 16))
+		usleep_range(20, 50);
+	srnic_mpt_kill(shown->mpt, e, SRNIC_MPT_INVALID);
+	for (i = 0; i < n % 64; i++)
+		cpu_relax();
+	srnic_mpt_free(shown->mpt, e);
+	for (i = 0; i < 200; i++)
+		bad += READ_ONCE(e->state) != SRNIC_MPT_FREE;
+	cond_resched();
+	bad += READ_ONCE(e->state) != SRNIC_MPT_FREE;
+	return bad;
+}
+
 /* A slot that is given back is free, whatever is asked of its key then. */
 static void free_meets_invalidate(struct kunit *test)
 {
-	struct srnic_mpt *mpt = new_mpt(test);
-	struct shown shown = { .mpt = mpt };
-	unsigned long end = jiffies + HZ;
-	struct task_struct *task;
-	u32 bad = 0, rounds = 0;
-
-	task = kthread_run(invalidator, &shown, "srnic_invalidator");
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, task);
-	while (time_before(jiffies, end)) {
-		struct srnic_mpt_entry *e = new_key(test, mpt, SRNIC_MPT_MR, &first);
-		u32 i;
-
-		WRITE_ONCE(shown.e, e);
-		if (!(rounds++ % 16))
-			usleep_range(20, 50);
-		srnic_mpt_kill(mpt, e, SRNIC_MPT_INVALID);
-		for (i = 0; i < rounds % 64; i++)
-			cpu_relax();
-		srnic_mpt_free(mpt, e);
-		for (i = 0; i < 200; i++)
-			bad += READ_ONCE(e->state) != SRNIC_MPT_FREE;
-		cond_resched();
-		bad += READ_ONCE(e->state) != SRNIC_MPT_FREE;
-	}
-	KUNIT_EXPECT_GT(test, kthread_stop(task), 0);
-	KUNIT_EXPECT_EQ(test, bad, 0);
-	KUNIT_EXPECT_GT(test, rounds, 10);
-	srnic_mpt_destroy(mpt);
+	race(test, invalidator, free_round);
 }
 
 static struct kunit_case cases[] = {

@@ -204,26 +204,24 @@ static void one_region(struct kunit *test, struct region *r, bool whole, u8 *buf
 	free_pages_of(r);
 }
 
-static void mtt_pages(struct kunit *test)
+static void some_regions(struct kunit *test, u64 seed, bool pages, int count)
 {
-	struct region *r = new_region(test, 7);
+	struct region *r = new_region(test, seed);
 	u8 *buf = kunit_kmalloc(test, MAX_BYTES + 8, GFP_KERNEL);
-	int i;
 
 	KUNIT_ASSERT_NOT_NULL(test, buf);
-	for (i = 0; i < 20; i++)
-		one_region(test, r, true, buf);
+	while (count--)
+		one_region(test, r, pages, buf);
+}
+
+static void mtt_pages(struct kunit *test)
+{
+	some_regions(test, 7, true, 20);
 }
 
 static void mtt_odd_pieces(struct kunit *test)
 {
-	struct region *r = new_region(test, 8);
-	u8 *buf = kunit_kmalloc(test, MAX_BYTES + 8, GFP_KERNEL);
-	int i;
-
-	KUNIT_ASSERT_NOT_NULL(test, buf);
-	for (i = 0; i < 60; i++)
-		one_region(test, r, false, buf);
+	some_regions(test, 8, false, 60);
 }
 
 static void mtt_list_too_short(struct kunit *test)
