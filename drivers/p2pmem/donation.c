@@ -226,6 +226,13 @@ static int publish(struct p2pmem *p)
 	return ret;
 }
 
+static int refused(const struct p2pmem_donation *d, const char *why, int err)
+{
+	dev_err(&d->pdev->dev, "p2pmem: BAR %d refused: %s (error %d)\n",
+		d->bar, why, err);
+	return err;
+}
+
 static int set_up(struct p2pmem *p)
 {
 	int ret;
@@ -234,13 +241,13 @@ static int set_up(struct p2pmem *p)
 	if (IS_ERR(p->inode)) {
 		ret = PTR_ERR(p->inode);
 		p->inode = NULL;
-		return ret;
+		return refused(&p->d, "no inode for its mappings", ret);
 	}
 
 	ret = p2pmem_pool_init(&p->pool, p->d.size >> PAGE_SHIFT,
 			       p->d.persistent);
 	if (ret)
-		return ret;
+		return refused(&p->d, "no pool can be made of it", ret);
 
 	ret = map_io(p);
 	if (ret)
@@ -256,8 +263,10 @@ static int set_up(struct p2pmem *p)
 		goto unmap_io;
 
 	ret = publish(p);
-	if (ret)
+	if (ret) {
+		refused(&p->d, "no device can be made of it", ret);
 		goto remove_pages;
+	}
 	return 0;
 
 remove_pages:
@@ -287,7 +296,7 @@ struct p2pmem *p2pmem_donate(const struct p2pmem_donation *d)
 
 	p = new(d);
 	if (!p)
-		return ERR_PTR(-ENOMEM);
+		return ERR_PTR(refused(d, "out of memory", -ENOMEM));
 
 	ret = check_range(p);
 	if (!ret)

@@ -60,7 +60,7 @@ int p2pmem_nvme_claim(struct p2pmem_nvme *n, int bar)
 	return 0;
 }
 
-struct p2pmem *p2pmem_nvme_donate(struct p2pmem_nvme *n, const struct p2pmem_donation *d)
+struct p2pmem *p2pmem_donate(const struct p2pmem_donation *d)
 {
 	fake->d = *d;
 	fake->donated++;

@@ -170,8 +170,11 @@ static int claim(struct pci_dev *pdev, const struct bar_list *mine, const char *
 		if (claimed & BIT(nr))
 			continue;
 		ret = pcim_request_region(pdev, nr, KBUILD_MODNAME);
-		if (ret)
+		if (ret) {
+			pci_err(pdev, "BAR %d, %s, is in use by something else (error %d), see /proc/iomem\n",
+				nr, who, ret);
 			return ret;
+		}
 		claimed |= BIT(nr);
 	}
 	return 0;
@@ -233,6 +236,8 @@ static int bar_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	}
 
 	ret = pcim_enable_device(pdev);
+	if (ret)
+		pci_err(pdev, "the function can't be enabled (error %d)\n", ret);
 	if (!ret)
 		ret = claim(pdev, mine, who);
 	if (!ret)

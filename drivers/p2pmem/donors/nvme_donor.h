@@ -51,7 +51,6 @@ struct p2pmem_nvme {
 
 /* nvme_main.c */
 int p2pmem_nvme_claim(struct p2pmem_nvme *n, int bar);
-struct p2pmem *p2pmem_nvme_donate(struct p2pmem_nvme *n, const struct p2pmem_donation *d);
 
 /* nvme_cmb.c */
 int p2pmem_nvme_cmb_find(struct p2pmem_nvme *n);

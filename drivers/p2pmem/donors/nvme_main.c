@@ -17,6 +17,16 @@
 
 #include "nvme_donor.h"
 
+static int claim(struct pci_dev *pdev, int bar)
+{
+	int ret = pcim_request_region(pdev, bar, KBUILD_MODNAME);
+
+	if (ret)
+		pci_err(pdev, "BAR %d is in use by something else (error %d), see /proc/iomem\n",
+			bar, ret);
+	return ret;
+}
+
 /**
  * p2pmem_nvme_claim() - have a BAR for ourselves
  * @n: the controller
@@ -26,27 +36,7 @@
  */
 int p2pmem_nvme_claim(struct p2pmem_nvme *n, int bar)
 {
-	int ret = bar ? pcim_request_region(n->pdev, bar, KBUILD_MODNAME) : 0;
-
-	if (ret)
-		pci_err(n->pdev, "BAR %d is in use by something else (error %d)\n", bar, ret);
-	return ret;
-}
-
-/**
- * p2pmem_nvme_donate() - p2pmem_donate(), which says why not, or else we do
- * @n: the controller
- * @d: what
- *
- * Return: as p2pmem_donate().
- */
-struct p2pmem *p2pmem_nvme_donate(struct p2pmem_nvme *n, const struct p2pmem_donation *d)
-{
-	struct p2pmem *p = p2pmem_donate(d);
-
-	if (IS_ERR(p) && PTR_ERR(p) != -ENODEV)
-		pci_err(n->pdev, "BAR %d could not be donated (error %ld)\n", d->bar, PTR_ERR(p));
-	return p;
+	return bar ? claim(n->pdev, bar) : 0;
 }
 
 static int map_registers(struct p2pmem_nvme *n)
@@ -63,12 +53,14 @@ static int map_registers(struct p2pmem_nvme *n)
 		return -ENODEV;
 	}
 
-	ret = pcim_request_region(pdev, 0, KBUILD_MODNAME);
+	ret = claim(pdev, 0);
 	if (ret)
 		return ret;
 	n->regs = pcim_iomap(pdev, 0, NVME_REGS_SIZE);
-	if (!n->regs)
+	if (!n->regs) {
+		pci_err(pdev, "can't map the registers in BAR 0\n");
 		return -ENOMEM;
+	}
 
 	n->cap = lo_hi_readq(n->regs + NVME_CAP);
 	n->vs = readl(n->regs + NVME_VS);
@@ -121,6 +113,8 @@ static int nvme_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	pci_set_drvdata(pdev, n);
 
 	ret = pcim_enable_device(pdev);
+	if (ret)
+		pci_err(pdev, "the function can't be enabled (error %d)\n", ret);
 	if (!ret)
 		ret = map_registers(n);
 	if (!ret)

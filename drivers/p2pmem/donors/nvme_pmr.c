@@ -201,7 +201,7 @@ int p2pmem_nvme_pmr_add(struct p2pmem_nvme *n)
 	if (ret)
 		goto disable;
 	p2pmem_nvme_health_init(n);
-	p = p2pmem_nvme_donate(n, &d);
+	p = p2pmem_donate(&d);
 	if (IS_ERR(p)) {
 		ret = PTR_ERR(p);
 		goto disable;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""BARs that can't serve get one line. Donors: bar:4K, testdev, edu, bar."""
+"""BARs that can't serve get one line. Donors: bar:4K, bar:64K, testdev, edu, bar."""
 
 import errno
 import unittest
@@ -17,8 +17,8 @@ def bar_size(bdf):
     return int(end, 16) - int(start, 16) + 1
 
 
-def small():
-    return min(pci_functions(IVSHMEM), key=bar_size)
+def sized(size):
+    return next(bdf for bdf in pci_functions(IVSHMEM) if bar_size(bdf) == size)
 
 
 def large():
@@ -45,8 +45,10 @@ class RefuseTest(unittest.TestCase):
                      "no memory behind it")
 
     def test_4k(self):
-        self.refused(small(), "BAR 2 refused", "4096 bytes",
-                     "multiple of 2 MiB")
+        self.refused(sized(4 << 10), "BAR 2 refused", "4096 bytes", "multiple of 2 MiB")
+
+    def test_64k(self):
+        self.refused(sized(64 << 10), "BAR 2 refused", "65536 bytes", "multiple of 2 MiB")
 
     def test_registers(self):
         self.refused(pci_functions(EDU)[0], "BAR 0 refused", "1048576 bytes")
