@@ -125,13 +125,15 @@ struct donors donors_all(void)
 	return all;
 }
 
-const struct donor *donor_of(const struct donors *all, const char *bdf)
+/* The next of those that the function donates, or the first; NULL: no more. */
+const struct donor *donor_of(const struct donors *all, const char *bdf, const struct donor *after)
 {
-	unsigned int i;
+	const struct donor *end = all->donor + all->count;
+	const struct donor *d = after ? after + 1 : all->donor;
 
-	for (i = 0; i < all->count; i++)
-		if (!strcmp(all->donor[i].bdf, bdf))
-			return all->donor + i;
+	for (; d < end; d++)
+		if (!strcmp(d->bdf, bdf))
+			return d;
 	return NULL;
 }
 

@@ -29,7 +29,7 @@ struct donors {
 struct donors donors_all(void);
 bool donor_read(struct donor *d, const char *name);
 void donor_get(struct donor *d, const char *name);
-const struct donor *donor_of(const struct donors *all, const char *bdf);
+const struct donor *donor_of(const struct donors *all, const char *bdf, const struct donor *after);
 bool donor_attribute(const char *name, const char *attribute, char *text, size_t size);
 int donor_open(const char *name, int flags);
 

@@ -44,7 +44,7 @@ static const struct function *next_child(const char *parent, const struct functi
 
 static void describe(const struct function *f)
 {
-	const struct donor *d = donor_of(&donors, f->bdf);
+	const struct donor *d = NULL;
 	char size[SIZE_TEXT];
 
 	printf("%s %s", f->bdf, pci_class_text(f->class));
@@ -52,7 +52,7 @@ static void describe(const struct function *f)
 		printf(", %s", f->driver);
 	if (*f->role)
 		printf(": %s", f->role);
-	if (d)
+	while ((d = donor_of(&donors, f->bdf, d)))
 		printf(" [donor %s, %s %s]", d->name, size_text(d->size, size), d->kind);
 	putchar('\n');
 }
@@ -80,13 +80,15 @@ static void draw_json(const char *parent, int depth)
 
 	json_array("children");
 	for (f = next_child(parent, NULL); f && depth < DEPTH; f = next_child(parent, f)) {
-		d = donor_of(&donors, f->bdf);
 		json_object(NULL);
 		json_string("function", f->bdf);
 		json_string("class", pci_class_text(f->class));
 		json_string("driver", *f->driver ? f->driver : NULL);
 		json_string("role", *f->role ? f->role : NULL);
-		json_string("device", d ? d->name : NULL);
+		json_array("devices");
+		for (d = NULL; (d = donor_of(&donors, f->bdf, d)); )
+			json_string(NULL, d->name);
+		json_end();
 		draw_json(f->bdf, depth + 1);
 		json_end();
 	}

@@ -12,10 +12,11 @@ import signal
 import subprocess
 import unittest
 
-from p2pmem_guest import (CLASS, IVSHMEM, PAGE, PCI, Mapping, attr, available, bind,
+from p2pmem_guest import (CLASS, IVSHMEM, PAGE, PCI, Mapping, attach, attr, available, bind,
                           main, opened, pci_functions, read, unbind, wait_for, write)
 from p2pmem_ioctl import distance
 
+BARS = "/sys/module/p2pmem_bar/parameters/bars"
 PERSISTENT = "/sys/module/p2pmem_bar/parameters/persistent"
 NAMES = ("function", "switch", "root", "any")
 
@@ -118,8 +119,8 @@ class ToolTest(unittest.TestCase):
         nodes = [i for root in tree["roots"] for i in self.flat(root, root["root"])]
         self.assertEqual({n[0]: n[1] for n in nodes},
                          {bdf: self.place(bdf).split("/")[-2] for bdf in os.listdir(PCI)})
-        self.assertEqual({n[0]: n[2]["device"] for n in nodes if n[2]["device"]},
-                         dict(zip(self.bdfs, (self.ram, self.pmem))))
+        self.assertEqual({n[0]: n[2]["devices"] for n in nodes if n[2]["devices"]},
+                         dict(zip(self.bdfs, ([self.ram], [self.pmem]))))
         self.assertIn("eth0", {n[2]["role"] for n in nodes})
         # each pair as the kernel says it
         clients = {n[0] for n in nodes if n[2]["driver"] and n[2]["class"] != "bridge"}
@@ -136,6 +137,21 @@ class ToolTest(unittest.TestCase):
         for bdf, name in zip(self.bdfs, (self.ram, self.pmem)):
             self.assertRegex(text, rf"{bdf} memory, p2pmem_bar \[donor {name}, 16 MiB bar\]")
         self.assertEqual(len(re.findall(r" (?:yes|no)\n", text)), len(tree["pairs"]))
+
+    def test_tree_of_two_devices_of_a_function(self):
+        unbind(self.bdfs[0])
+        bdf = self.bdfs[0]
+        write(BARS, f"{bdf}:2@0+4M,{bdf}:2@4M+2M")
+        try:
+            names = attach("p2pmem_bar", bdf)
+            self.assertEqual(len(names), 2)
+            nodes = [i for root in self.json("tree")["roots"]
+                     for i in self.flat(root, root["root"])]
+            self.assertEqual([n[2]["devices"] for n in nodes if n[0] == bdf], [names])
+            self.assertIn(f"{bdf} memory, p2pmem_bar [donor {names[0]}, 4 MiB bar] "
+                          f"[donor {names[1]}, 2 MiB bar]\n", self.text("tree"))
+        finally:
+            write(BARS, "\n")
 
     def test_alloc_for_a_command(self):
         script = """
