@@ -186,6 +186,15 @@ class Mapping:
     def put(self, at, data):
         ctypes.memmove(self.address + at, data, len(data))
 
+    def check_own(self, byte):
+        """New memory is zeroed, and nobody else writes to it."""
+        if self[0:self.length].count(0) != self.length:
+            raise AssertionError("not zeroed")
+        ctypes.memset(self.address, byte, self.length)
+        os.sched_yield()
+        if self[0:self.length].count(byte) != self.length:
+            raise AssertionError("somebody else's bytes")
+
     def place(self):
         """First byte of the mapping within the donation."""
         for line in read("/proc/self/maps").split("\n"):

@@ -301,13 +301,7 @@ class MmapTest(unittest.TestCase):
             for _ in range(100):
                 length = PAGE * rnd.randint(1, 64)
                 m = Mapping(fd, length)
-                if m[0:length].count(0) != length:
-                    raise AssertionError("not zeroed")
-                byte = rnd.randint(1, 255)
-                ctypes.memset(m.address, byte, length)
-                os.sched_yield()
-                if m[0:length].count(byte) != length:
-                    raise AssertionError("somebody else's bytes")
+                m.check_own(rnd.randint(1, 255))
                 m.unmap()
 
         pids = [fork(child) for _ in range(4)]

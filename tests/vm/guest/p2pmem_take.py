@@ -123,13 +123,7 @@ class RegionTest(Taking):
                     os.close(region)
                 else:
                     m = Mapping(fd, size)
-                if m[0:size].count(0) != size:
-                    raise AssertionError("not zeroed")
-                byte = rnd.randint(1, 255)
-                ctypes.memset(m.address, byte, size)
-                os.sched_yield()
-                if m[0:size].count(byte) != size:
-                    raise AssertionError("somebody else's bytes")
+                m.check_own(rnd.randint(1, 255))
                 m.unmap()
 
         self.assertEqual([reap(p) for p in [fork(child) for _ in range(4)]], [0] * 4)
