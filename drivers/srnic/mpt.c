@@ -45,7 +45,8 @@
  *     srnic_mpt_reuse_distance() accounts for.
  *   - Of windows and fast-register regions consumers choose the low byte, and may
  *     have used any. Their keys come again with the handle: after 2^(24 - order)
- *     lives of the slot, which waits its turn as all others do.
+ *     lives of the slot (one less in that of handle 0), which waits its turn as all
+ *     others do.
  *
  * Readers and the barrier
  *   A reader writes the entry into its CPU's guard, then (full barrier) reads

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The whole memory layer but peer.c, for which the test stands in. */
+#define MR_REPLACE
+#include "mr_alloc.h"
 #include "no_trace.h"
 #include "../../drivers/srnic/key.c"
 #include "../../drivers/srnic/key_cache.c"

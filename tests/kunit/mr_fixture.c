@@ -29,6 +29,7 @@ struct srnic_peer *srnic_peer_get(struct device *client, unsigned long start,
 	peer = &fake.peer[fake.last];
 	peer->revoke = revoke;
 	peer->ctx = ctx;
+	fake.held++;
 	if (fake.revoke_at_once)
 		revoke(ctx);
 	return peer;
@@ -37,6 +38,7 @@ struct srnic_peer *srnic_peer_get(struct device *client, unsigned long start,
 void srnic_peer_put(struct srnic_peer *peer)
 {
 	fake.puts++;
+	fake.held--;
 }
 
 void __iomem *srnic_peer_addr(const struct srnic_peer *peer)

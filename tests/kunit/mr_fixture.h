@@ -35,6 +35,7 @@ struct fake_peer {
 	bool writable;		/* what was asked for */
 	int gets;
 	int puts;
+	int held;		/* what was given and is not put */
 	int looks;
 	int last;		/* of @peer, the one that was given last */
 	void *memory;		/* or FAKE_ADDR */

@@ -164,6 +164,16 @@ static void kill_region(struct tp_end *e, int i)
 	e->region[i] = NULL;
 }
 
+struct srnic_mpt_entry *tp_region_of(struct tp_end *e, u32 key)
+{
+	int i;
+
+	for (i = 0; i < TP_REGIONS; i++)
+		if (e->region[i] && e->region[i]->key == key)
+			return e->region[i];
+	return NULL;
+}
+
 void tp_region_kill(struct tp_end *e, u32 key)
 {
 	int i;
@@ -173,7 +183,7 @@ void tp_region_kill(struct tp_end *e, u32 key)
 			kill_region(e, i);
 }
 
-static void create_qp(struct tp_pair *t, struct tp_end *e)
+void tp_qp_create(struct tp_pair *t, struct tp_end *e, struct srnic_qp *qp)
 {
 	struct ib_qp_init_attr init = {
 		.event_handler = note_event,
@@ -191,7 +201,6 @@ static void create_qp(struct tp_pair *t, struct tp_end *e)
 						    IB_SIGNAL_REQ_WR,
 		.qp_type = IB_QPT_RC,
 	};
-	struct srnic_qp *qp = &e->qp;
 
 	memset(qp, 0, sizeof(*qp));
 	qp->ibqp.device = e->ibdev;
@@ -227,7 +236,7 @@ static void create_end(struct tp_pair *t, struct tp_end *e, u32 from, u32 to)
 	tp_region(t, e, 0, TP_MEM, TP_PDN, TP_ALL);
 	KUNIT_ASSERT_EQ(test, srnic_cq_create(&e->scq, NULL, 4 * TP_DEPTH, NULL), 0);
 	KUNIT_ASSERT_EQ(test, srnic_cq_create(&e->rcq, NULL, 4 * TP_DEPTH, NULL), 0);
-	create_qp(t, e);
+	tp_qp_create(t, e, &e->qp);
 }
 
 int tp_pair_init(struct kunit *test)
@@ -283,7 +292,8 @@ void tp_pair_exit(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, tp_next_timer() == TP_NEVER);
 }
 
-void tp_modify(struct tp_pair *t, struct tp_end *e, enum ib_qp_state state)
+static void modify_qp(struct tp_pair *t, struct tp_end *e, struct srnic_qp *qp,
+		      enum ib_qp_state state)
 {
 	const struct tp_conf *c = &t->conf;
 	struct ib_qp_attr attr = {
@@ -310,12 +320,25 @@ void tp_modify(struct tp_pair *t, struct tp_end *e, enum ib_qp_state state)
 		mask |= IB_QP_AV | IB_QP_PATH_MTU | IB_QP_DEST_QPN |
 			IB_QP_RQ_PSN | IB_QP_MAX_DEST_RD_ATOMIC |
 			IB_QP_MIN_RNR_TIMER;
-	if (state == IB_QPS_RTS && e->qp.state == IB_QPS_RTR)
+	if (state == IB_QPS_RTS && qp->state == IB_QPS_RTR)
 		mask |= IB_QP_TIMEOUT | IB_QP_RETRY_CNT | IB_QP_RNR_RETRY |
 			IB_QP_SQ_PSN | IB_QP_MAX_QP_RD_ATOMIC;
 	if (state == IB_QPS_SQD)
 		mask |= IB_QP_EN_SQD_ASYNC_NOTIFY;
-	KUNIT_ASSERT_EQ(t->test, srnic_qp_modify(&e->qp, &attr, mask), 0);
+	KUNIT_ASSERT_EQ(t->test, srnic_qp_modify(qp, &attr, mask), 0);
+}
+
+void tp_modify(struct tp_pair *t, struct tp_end *e, enum ib_qp_state state)
+{
+	modify_qp(t, e, &e->qp, state);
+}
+
+void tp_qp_connect(struct tp_pair *t, struct tp_end *e, struct srnic_qp *qp)
+{
+	modify_qp(t, e, qp, IB_QPS_RESET);
+	modify_qp(t, e, qp, IB_QPS_INIT);
+	modify_qp(t, e, qp, IB_QPS_RTR);
+	modify_qp(t, e, qp, IB_QPS_RTS);
 }
 
 static void bring_up(struct tp_pair *t, struct tp_end *e)
@@ -332,9 +355,7 @@ static void bring_up(struct tp_pair *t, struct tp_end *e)
 	e->no_memory = false;
 	e->events = 0;
 	tp_drop_all(e);
-	tp_modify(t, e, IB_QPS_INIT);
-	tp_modify(t, e, IB_QPS_RTR);
-	tp_modify(t, e, IB_QPS_RTS);
+	tp_qp_connect(t, e, &e->qp);
 }
 
 static int with_default(int value, int def)
@@ -519,7 +540,7 @@ void tp_forge(struct tp_pair *t, struct tp_end *from,
 
 	KUNIT_ASSERT_NOT_NULL(t->test, data);
 	full.pkey = 0xffff;
-	full.qpn = from->peer->qp.qpn;
+	full.qpn = out->qpn ?: from->peer->qp.qpn;
 	srnic_pkt_build(data, &full);
 	if (payload)
 		memcpy(data + hdr, payload, out->len);
@@ -554,6 +575,29 @@ void tp_pump(struct tp_pair *t)
 			tp_deliver(&t->a, &q->pkt);
 		tp_advance(0);
 	} while (p || q);
+}
+
+void tp_stats(const struct tp_end *e, u64 v[SRNIC_STATS])
+{
+	int i;
+
+	for (i = 0; i < SRNIC_STATS; i++)
+		v[i] = tp_stat(e, i);
+}
+
+void tp_expect_refusals(struct tp_pair *t, const struct tp_end *e,
+			const u64 before[SRNIC_STATS], enum srnic_key_reason why,
+			u32 n, const char *what)
+{
+	enum srnic_key_reason r;
+
+	for (r = SRNIC_KEY_UNKNOWN; r < SRNIC_KEY_REASONS; r++) {
+		enum srnic_stat stat = SRNIC_STAT_KEY_UNKNOWN + r - SRNIC_KEY_UNKNOWN;
+
+		KUNIT_EXPECT_EQ_MSG(t->test, tp_stat(e, stat) - before[stat],
+				    r == why ? n : 0, "%s: reason %s", what,
+				    srnic_key_reason_name(r));
+	}
 }
 
 struct ib_wc tp_expect_wc(struct tp_pair *t, struct srnic_cq *cq, u64 id,

@@ -131,10 +131,16 @@ void tp_pair_exit(struct kunit *test);
 /* Both QPs from RESET to RTS, with completions and packets forgotten. */
 void tp_connect(struct tp_pair *t, const struct tp_conf *conf);
 void tp_modify(struct tp_pair *t, struct tp_end *e, enum ib_qp_state state);
+/* Another QP of @e's, whose peer is the other end's QP; the caller destroys it. */
+void tp_qp_create(struct tp_pair *t, struct tp_end *e, struct srnic_qp *qp);
+/* From RESET to RTS */
+void tp_qp_connect(struct tp_pair *t, struct tp_end *e, struct srnic_qp *qp);
 
 /* @len bytes of @e's memory from @off on, at the same offset from TP_IOVA. */
 u32 tp_region(struct tp_pair *t, struct tp_end *e, u32 off, u32 len, u32 pdn,
 	      u32 access);
+/* Its entry; NULL: there is no such region. */
+struct srnic_mpt_entry *tp_region_of(struct tp_end *e, u32 key);
 void tp_region_kill(struct tp_end *e, u32 key);
 
 /**
@@ -181,7 +187,7 @@ u32 tp_drop_all(struct tp_end *e);
 struct tp_packet *tp_copy(const struct tp_packet *p);
 
 void tp_deliver(struct tp_end *to, const struct srnic_pkt *pkt);
-/* A packet that @from didn't send. */
+/* A packet that @from didn't send; to the peer's QP where it doesn't say which. */
 void tp_forge(struct tp_pair *t, struct tp_end *from,
 	      const struct srnic_pkt_out *out, const void *payload);
 /* To @to, the peer of whom it is: an answer with an AETH only. */
@@ -198,6 +204,13 @@ static inline u64 tp_stat(const struct tp_end *e, enum srnic_stat which)
 {
 	return srnic_stat_sum(e->tp.stats, which);
 }
+
+/* All counters of @e's. */
+void tp_stats(const struct tp_end *e, u64 v[SRNIC_STATS]);
+/* Since then @n requests were refused, for this reason all of them. */
+void tp_expect_refusals(struct tp_pair *t, const struct tp_end *e,
+			const u64 before[SRNIC_STATS], enum srnic_key_reason why,
+			u32 n, const char *what);
 
 static inline u32 tp_psn(const struct tp_pair *t, u32 n)
 {

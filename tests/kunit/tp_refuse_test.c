@@ -14,19 +14,20 @@
 enum which_key {
 	LIVE,
 	STALE,
-	MADE_UP,	/* 0 is never a key */
+	MADE_UP,
 };
 
-/* No key, an old one, one of others, too little right, beside the memory. */
+/* No key, an old one, one of others, too little right, beside the memory, dead. */
 static const struct key_row {
 	enum which_key key;
 	u64 va;
 	u32 len;
 	u32 lacks;	/* of its rights */
 	u32 pdn;
+	u8 state;	/* if it isn't valid */
+	bool of_other_qp;
 	enum srnic_stat why;
 } key_rows[] = {
-	/* UNKNOWN, or STALE where it happens to name a slot that was used */
 	{ .key = MADE_UP, .va = TP_IOVA + 64, .len = 8,
 	  .why = SRNIC_STAT_KEY_UNKNOWN },
 	{ .key = STALE, .va = TP_IOVA + 64, .len = 8, .why = SRNIC_STAT_KEY_STALE },
@@ -38,15 +39,45 @@ static const struct key_row {
 	{ .va = TP_IOVA + 128, .len = 8, .why = SRNIC_STAT_KEY_BOUNDS },
 	{ .va = 0xfffffffffffffff8ull, .len = 8, .why = SRNIC_STAT_KEY_BOUNDS },
 	{ .va = 0, .len = 8, .why = SRNIC_STAT_KEY_BOUNDS },
+	{ .va = TP_IOVA + 64, .len = 8, .state = SRNIC_MPT_INVALID,
+	  .why = SRNIC_STAT_KEY_STATE },
+	{ .va = TP_IOVA + 64, .len = 8, .state = SRNIC_MPT_REVOKED,
+	  .why = SRNIC_STAT_KEY_REVOKED },
+	{ .va = TP_IOVA + 64, .len = 8, .of_other_qp = true,
+	  .why = SRNIC_STAT_KEY_QP },
 };
 
-static u64 refusals(struct tp_pair *t, const struct key_row *row)
+/* It names the last slot, which is never used here. */
+static u32 make_up_key(struct tp_pair *t)
 {
-	u64 n = tp_stat(&t->b, row->why);
+	u32 last = srnic_mpt_slots(t->b.tp.mpt) - 1, key = 0;
 
-	if (row->key == MADE_UP)
-		n += tp_stat(&t->b, SRNIC_STAT_KEY_STALE);
-	return n;
+	while (srnic_mpt_slot_of(t->b.tp.mpt, key) != last)
+		key += 0x100;
+	return key;
+}
+
+/* Of all counters these have moved, by so many, and no other has. */
+struct moved {
+	enum srnic_stat which;
+	u64 by;
+};
+
+static void expect_moved(struct kunit *test, const struct tp_end *e, const u64 *before,
+			 const struct moved *moved, u32 n)
+{
+	int i;
+
+	for (i = 0; i < SRNIC_STATS; i++) {
+		u64 want = 0;
+		u32 k;
+
+		for (k = 0; k < n; k++)
+			if (moved[k].which == i)
+				want += moved[k].by;
+		KUNIT_EXPECT_EQ_MSG(test, tp_stat(e, i) - before[i], want,
+				    "counter %d", i);
+	}
 }
 
 /* Of the responder's device */
@@ -62,9 +93,8 @@ static void expect_line(struct tp_pair *t, const struct key_row *row,
 	const struct srnic_refusal *r = &lines[n - 1];
 
 	KUNIT_ASSERT_GT(test, n, 0);
-	if (row->key != MADE_UP || r->why != SRNIC_KEY_STALE)
-		KUNIT_EXPECT_EQ(test, r->why, row->why - SRNIC_STAT_KEY_UNKNOWN +
-				SRNIC_KEY_UNKNOWN);
+	KUNIT_EXPECT_EQ(test, r->why, row->why - SRNIC_STAT_KEY_UNKNOWN +
+			SRNIC_KEY_UNKNOWN);
 	KUNIT_EXPECT_EQ(test, r->rq.key, out->rkey);
 	KUNIT_EXPECT_EQ(test, r->rq.addr, out->va);
 	KUNIT_EXPECT_EQ(test, r->rq.len, 8);
@@ -75,13 +105,34 @@ static void expect_line(struct tp_pair *t, const struct key_row *row,
 	KUNIT_EXPECT_MEMEQ(test, r->peer.raw + 12, &t->a.ip.saddr, 4);
 }
 
+/* The key that the row is about. */
+static u32 key_of(struct tp_pair *t, const struct key_row *row, u32 live, u32 stale)
+{
+	struct srnic_mpt_entry *e = tp_region_of(&t->b, live);
+
+	KUNIT_ASSERT_NOT_NULL(t->test, e);
+	if (row->of_other_qp)
+		e->qpn = t->b.qp.qpn + 1;
+	if (row->state)
+		srnic_mpt_kill(t->b.tp.mpt, e, row->state);
+	switch (row->key) {
+	case LIVE:
+		return live;
+	case STALE:
+		return stale;
+	default:
+		return make_up_key(t);
+	}
+}
+
 static void refuse_one(struct tp_pair *t, const struct key_row *row, u8 opcode)
 {
+	const struct moved moved[] = { { row->why, 1 }, { SRNIC_STAT_SENT_PKTS, 1 } };
 	struct kunit *test = t->test;
 	struct srnic_pkt_out out;
+	u64 counted[SRNIC_STATS];
 	u32 live, stale;
 	u8 before[256];
-	u64 count;
 
 	tp_connect(t, NULL);
 	stale = tp_region(t, &t->b, 64, 64, TP_PDN, TP_ALL);
@@ -90,14 +141,14 @@ static void refuse_one(struct tp_pair *t, const struct key_row *row, u8 opcode)
 			 TP_ALL & ~row->lacks);
 	out = tp_request(t, opcode, 0, row->len);
 	out.va = row->va;
-	out.rkey = row->key == LIVE ? live : row->key == STALE ? stale : 0;
-	count = refusals(t, row);
+	out.rkey = key_of(t, row, live, stale);
 	memset(t->a.mem, 0xdd, MTU);
 	memcpy(before, t->b.mem, sizeof(before));
+	tp_stats(&t->b, counted);
 
 	tp_forge(t, &t->a, &out, t->a.mem);
 	tp_expect_aeth(t, 0, REM_ACCESS);
-	KUNIT_EXPECT_EQ(test, refusals(t, row), count + 1);
+	expect_moved(test, &t->b, counted, moved, ARRAY_SIZE(moved));
 	expect_line(t, row, &out);
 	KUNIT_EXPECT_MEMEQ(test, t->b.mem, before, sizeof(before));
 	tp_expect_dead(t, IB_EVENT_QP_ACCESS_ERR);
@@ -144,20 +195,26 @@ static void refuse_many(struct kunit *test)
 /* A local key: whose work request, and where it would have gone. */
 static void refuse_local(struct kunit *test)
 {
+	/* two packets had a place */
+	static const struct moved moved[] = {
+		{ SRNIC_STAT_KEY_BOUNDS, 1 }, { SRNIC_STAT_SENT_PKTS, 2 },
+	};
 	struct tp_pair *t = test->priv;
 	struct tp_wr wr = {
 		.op = IB_WR_RDMA_WRITE, .len = 600, .off = TP_MEM - 512,
 		.flags = IB_SEND_SIGNALED,
 	};
 	const struct srnic_refusal *r = lines;
+	u64 counted[SRNIC_STATS];
 
 	tp_connect(t, NULL);
+	tp_stats(&t->a, counted);
 	tp_post(&t->a, &wr);
 	tp_expect_wc(t, &t->a.scq, 0, IB_WC_LOC_PROT_ERR);
+	expect_moved(test, &t->a, counted, moved, ARRAY_SIZE(moved));
 	KUNIT_ASSERT_EQ(test, srnic_ledger_copy(t->a.tp.ledger, lines), 1);
 	KUNIT_EXPECT_EQ(test, r->why, SRNIC_KEY_BOUNDS);
 	KUNIT_EXPECT_EQ(test, r->rq.key, t->a.region[0]->key);
-	/* two packets had a place */
 	KUNIT_EXPECT_EQ(test, r->rq.addr, TP_IOVA + TP_MEM);
 	KUNIT_EXPECT_EQ(test, r->rq.len, 600 - 512);
 	KUNIT_EXPECT_EQ(test, r->opcode, IB_OPCODE_RC_RDMA_WRITE_LAST);

@@ -2,7 +2,7 @@
 # vm: --hosts 1 --cpus 2 --append memmap=128M!512M --timeout 900
 # SPDX-License-Identifier: GPL-2.0
 # Registrations of a program: a hundred thousand lives in the smallest key table,
-# each dead key presented again; 8 GiB; a DAX device's memory (the 128 MiB that the
+# each dead key presented again; huge pages; 8 GiB; a DAX device's memory (the 128 MiB that the
 # kernel is told to take for persistent memory).
 # shellcheck source=tests/vm/lib/lib.sh
 . /srnic/tests/vm/lib/lib.sh
@@ -31,9 +31,16 @@ fails "of type 2B it is" grep -q MEM_WINDOW_TYPE_2A <(ibv_devinfo -v -d srnic0)
 rdma link del srnic0 && rmmod srnic
 fails "a key cache of 4097" modprobe srnic key_cache=4097
 with || bail "no srnic link"
+# table_of BYTES: of the region of that length: "RUNS TABLE-BYTES"
+table_of()
+{
+	grep -A 1 "mrlen $1 " /tmp/adopt | grep -o 'drv_runs .* drv_gen' | tr -dc '0-9 '
+}
+adopt timeout 100 key_check srnic0 "$index" --huge 32
+read -r runs bytes <<<"$(table_of $((32 << 20)))"
+num "16 transparent huge pages are 16 runs at the most" "${runs:-999}" -le 16
 adopt timeout 200 key_check srnic0 "$index" --large 8192
-table=$(grep -A 1 'mrlen 8589934592' /tmp/adopt | grep -o 'drv_runs .* drv_gen' | tr -dc '0-9 ')
-read -r runs bytes <<<"$table"
+read -r runs bytes <<<"$(table_of 8589934592)"
 num "its table is as large as its runs need" "$bytes" -ge $((runs * 24))
 num "and not much larger" "$bytes" -lt $((runs * 25 + 4096))
 

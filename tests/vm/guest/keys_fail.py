@@ -14,6 +14,8 @@ import errno
 import gc
 import os
 import random
+import socket
+import struct
 import sys
 import time
 import traceback
@@ -30,6 +32,8 @@ MADV_NOHUGEPAGE = 15
 SLABS = "/sys/kernel/slab/"
 ROUNDS = ("objects", "objects", "pages")
 MOST = 400
+LINK = 80	# allocations of a link's creation: what is ours, and some of the RDMA core's
+NETLINK_RDMA = 20
 
 
 def read(path):
@@ -52,6 +56,32 @@ def values(path, *names):
     rows = (line.split() for line in read(path).splitlines())
     found = {row[0].rstrip(":"): int(row[1]) for row in rows if row[0].rstrip(":") in names}
     return [found[name] for name in names]
+
+
+class Links:
+    """Makes links, as "rdma link add" does, but in this thread."""
+
+    DEV_NAME, NDEV_NAME, LINK_TYPE = 2, 51, 65	# RDMA_NLDEV_ATTR_*
+
+    def __init__(self, name, netdev):
+        self.socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_RDMA)
+        body = b""
+        for kind, text in ((self.DEV_NAME, name), (self.LINK_TYPE, "srnic"),
+                           (self.NDEV_NAME, netdev)):
+            value = text.encode() + b"\0"
+            body += struct.pack("=HH", 4 + len(value), kind) + value + bytes(-len(value) % 4)
+        # RDMA_NL_NLDEV, RDMA_NLDEV_CMD_NEWLINK; a request that wants an answer
+        self.message = struct.pack("=IHHII", 16 + len(body), 5 << 10 | 3, 5, 1, 0) + body
+
+    def add(self):
+        """Make the link."""
+        try:
+            self.socket.send(self.message)
+            code = -struct.unpack_from("=i", self.socket.recv(4096), 16)[0]
+        except OSError as error:
+            code = error.errno
+        if code:
+            raise PyverbsRDMAError("link", code)
 
 
 class FailNth:
@@ -154,12 +184,13 @@ class Keys:
                        addr=addr, rkey=key)
         good(self.node.sent(f"to {pd}"), 1, op)
 
-    def use(self, mem, mr="mr", pd="pd", *, writes=True, key=None):
+    def use(self, mem, mr="mr", pd="pd", *, writes=True, key=None, base=None):
         """The first and the last bytes of a memory, through a key."""
         node, size = self.node, self.node.mems[mem].size
         key = node.mrs[mr].rkey if key is None else key
+        base = node.mem_addr(mem) if base is None else base
         for at in {0, size - PAGE}:
-            addr = node.mem_addr(mem) + at
+            addr = base + at
             if writes:
                 data = random.randbytes(PAGE)
                 node.fill("desk", data)
@@ -238,6 +269,40 @@ class Keys:
             expect(" length 0 " in line and " state valid " in line, line)
 
         self.sweep(lambda: node.reg("mr", "a page", length=0), lambda: node.dereg("mr"), done=done)
+
+    def test_dmabuf(self, kind):
+        """registration of a dma-buf: {kind}"""
+        node = self.node
+        node.dmabuf("buffer", kind, 4 * PAGE)
+        # so that the exporter's vmap has been done: where it fails the kernel warns
+        node.reg_dmabuf("first", "buffer")
+        self.sweep(lambda: node.reg_dmabuf("mr", "buffer"), lambda: node.dereg("mr"),
+                   done=lambda: self.use("buffer", base=0))
+        node.dereg("first")
+        node.unmap("buffer")
+
+    def test_link(self, netdev):
+        """creation of a device, by {netdev}: its key table, its caches, its port"""
+        node, told = self.node, collections.Counter()
+        links = Links("srnic9", netdev)
+        there = "/sys/class/infiniband/srnic9"
+        expect(not node.shell(f"ip link add {netdev} type dummy")[0], "no netdev")
+        self.fail.choose("objects")
+        before = self.state(), self.objects()
+        for nth in range(1, LINK):
+            code, injected = self.fail.call(nth, links.add)
+            expect(injected, f"only {nth} allocations")
+            told[code] += 1
+            expect(os.path.exists(there) == (not code), f"allocation {nth} fails: error {code}")
+            if not code:
+                expect(not node.shell("rdma link del srnic9")[0], "rdma link del")
+        self.compare("in the end", self.state(), before[0])
+        expect(self.objects() == before[1], f"objects {self.objects()}, before {before[1]}")
+        print("# errors:", dict(told), flush=True)
+        expect(told[errno.ENOMEM] >= 10, "fewer than 10 were told")
+        links.add()
+        expect(os.path.exists(there), "no device")
+        expect(not node.shell(f"rdma link del srnic9 && ip link del {netdev}")[0], "del")
 
     def test_dereg(self, mem):
         """end of a registration of {mem}"""
@@ -376,6 +441,8 @@ class Keys:
         places = ("a page", "many pages", "a huge page", "donor's memory")
         yield from ((self.test_reg, (mem,)) for mem in places)
         yield self.test_reg_nothing, ()
+        yield from ((self.test_dmabuf, (kind,)) for kind in ("udmabuf", "heap"))
+        yield self.test_link, ("dummy9",)
         yield from ((self.test_dereg, (mem,)) for mem in ("many pages", "donor's memory"))
         yield from ((self.test_move, pair) for pair in (
             ("a page", "another page"), ("many pages", "other many pages"),

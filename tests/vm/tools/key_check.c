@@ -4,6 +4,7 @@
  *
  *   key_check DEV GID-INDEX --lives ROUNDS   dead keys, presented all the while
  *   key_check DEV GID-INDEX --large MIB      a region of MIB MiB
+ *   key_check DEV GID-INDEX --huge MIB       a region of transparent huge pages
  *   key_check DEV GID-INDEX --memory PATH    a region in a device's memory
  */
 #define _GNU_SOURCE /* memfd_create */
@@ -15,6 +16,7 @@
 #include "verbs_check.h"
 
 #define MIB		1048576UL
+#define HUGE_PAGE	(2 * MIB)
 #define PIECE		(128 * MIB)	/* memory that a large region has again and again */
 
 /* One request from one to two: the status of its completion, or -1. */
@@ -218,6 +220,38 @@ static void check_large(size_t size)
 	check_region(base, size);
 }
 
+/* Bytes of this process in transparent huge pages. */
+static size_t huge_bytes(void)
+{
+	FILE *f = fopen("/proc/self/smaps_rollup", "r");
+	char line[200];
+	size_t kib = 0;
+
+	if (!f)
+		die("smaps_rollup");
+	while (fgets(line, sizeof(line), f))
+		sscanf(line, "AnonHugePages: %zu", &kib);
+	fclose(f);
+	return kib * 1024;
+}
+
+static void check_huge(size_t size)
+{
+	size_t before = huge_bytes();
+	uint8_t *base;
+
+	base = mmap(NULL, size + HUGE_PAGE, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (base == MAP_FAILED)
+		die("memory");
+	base = (uint8_t *)(((uintptr_t)base + HUGE_PAGE - 1) & -HUGE_PAGE);
+	if (madvise(base, size, MADV_HUGEPAGE))
+		die("MADV_HUGEPAGE");
+	memset(base, 1, size);
+	is("bytes in huge pages", huge_bytes() - before, size);
+	check_region(base, size);
+}
+
 static void check_memory(const char *path)
 {
 	int fd = open(path, O_RDWR);
@@ -233,7 +267,8 @@ static void check_memory(const char *path)
 int main(int argc, char **argv)
 {
 	if (argc != 5) {
-		fprintf(stderr, "usage: %s DEV GID-INDEX --lives N | --large MIB | --memory PATH\n",
+		fprintf(stderr,
+			"usage: %s DEV GID-INDEX --lives N | --large|--huge MIB | --memory PATH\n",
 			argv[0]);
 		return 2;
 	}
@@ -243,6 +278,8 @@ int main(int argc, char **argv)
 		check_lives(strtoul(argv[4], NULL, 0));
 	else if (!strcmp(argv[3], "--large"))
 		check_large(strtoul(argv[4], NULL, 0) * MIB);
+	else if (!strcmp(argv[3], "--huge"))
+		check_huge(strtoul(argv[4], NULL, 0) * MIB);
 	else
 		check_memory(argv[4]);
 	return close_device();
