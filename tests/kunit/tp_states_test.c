@@ -171,7 +171,46 @@ static void states_sends(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tp_stat(&t->a, SRNIC_STAT_RDMA_SENDS), 1);
 }
 
+#define LIVES	512
+
+/* Of 16 parts of 24 bits, chance leaves one out in 512 draws once in 10^13. */
+static u32 parts(const u32 *value, u32 n, unsigned int shift)
+{
+	unsigned long seen = 0;
+
+	while (n--)
+		seen |= BIT(value[n] >> shift & 15);
+	return hweight_long(seen);
+}
+
+/* A QP's number doesn't follow from the ones before it. */
+static void state_numbers(struct kunit *test)
+{
+	u32 *qpn = kunit_kcalloc(test, LIVES, sizeof(*qpn), GFP_KERNEL);
+	u32 *step = kunit_kcalloc(test, LIVES, sizeof(*step), GFP_KERNEL);
+	struct srnic_qp *qp = kunit_kzalloc(test, sizeof(*qp), GFP_KERNEL);
+	struct tp_pair *t = test->priv;
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, qp);
+	KUNIT_ASSERT_NOT_NULL(test, qpn);
+	KUNIT_ASSERT_NOT_NULL(test, step);
+	for (i = 0; i < LIVES; i++) {
+		tp_qp_create(t, &t->a, qp);
+		qpn[i] = qp->qpn;
+		srnic_qp_destroy(qp);
+		KUNIT_ASSERT_GT(test, qpn[i], 1);
+		KUNIT_ASSERT_LT(test, qpn[i], 0xffffff);
+		step[i] = i ? (qpn[i] - qpn[i - 1]) & 0xffffff : get_random_u32() & 0xffffff;
+	}
+	KUNIT_EXPECT_EQ(test, parts(qpn, LIVES, 0), 16);
+	KUNIT_EXPECT_EQ(test, parts(qpn, LIVES, 20), 16);
+	KUNIT_EXPECT_EQ(test, parts(step, LIVES, 0), 16);
+	KUNIT_EXPECT_EQ(test, parts(step, LIVES, 20), 16);
+}
+
 static struct kunit_case cases[] = {
+	KUNIT_CASE(state_numbers),
 	KUNIT_CASE(states_clock_of_old),
 	KUNIT_CASE(states_pause_of_old),
 	KUNIT_CASE(states_new_timeout),
