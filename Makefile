@@ -29,7 +29,7 @@ kunit:			## the KUnit suites, in user-mode Linux and in the debug kernel
 	@tests/run tests/kunit-um.t tests/kunit-debug.t
 
 vm:			## a shell on host A, with host B behind the cable
-	@scripts/vm shell --hosts 2 --donors bar scripts/lib/vm/ready
+	@scripts/setup && scripts/vm shell --hosts 2 --donors bar scripts/lib/vm/ready
 
 bench:			## measure srnic against rdma_rxe (tests/perf)
 	@tests/run -v tests/perf

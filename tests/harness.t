@@ -15,7 +15,7 @@ sys.dont_write_bytecode = True
 TOP = os.path.realpath(os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
 sys.path.insert(0, os.path.join(TOP, "scripts/lib"))
 # pylint: disable=wrong-import-position
-from vm import VmError, pcie, watch  # noqa: E402
+from vm import VmError, machine, pcie, watch  # noqa: E402
 
 COUNT = FAILED = 0
 
@@ -49,7 +49,8 @@ COMPLAINTS = [
     "[    1.0] Kernel panic - not syncing: Fatal exception",
     "[    1.0] WARNING: possible circular locking dependency detected",
     "[    1.0] WARNING: suspicious RCU usage",
-    "[    1.0] UBSAN: shift-out-of-bounds in f.c:1:2",
+    "[    1.0] UBSAN: array-index-out-of-bounds in f.c:1:2",
+    "[    1.0] sysfs: cannot create duplicate filename '/class/p2pmem/p2pmem0'",
     "[    1.0] INFO: task rmmod:12 blocked for more than 100 seconds.",
     "[    1.0] rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:",
     "[    1.0] unregister_netdevice: waiting for eth0 to become free. Usage count = 2",
@@ -194,6 +195,30 @@ def donors():
                 check(False, f"--donors {text} is refused")
             except VmError:
                 check(True, f"--donors {text} is refused")
+        for text, file in (("bar", "/nowhere/x"), ("bar", tmp), ("bar:9999999G", f"{tmp}/huge")):
+            try:
+                pcie.parse(text, [file], ["b"], tmp)
+                check(False, f"--donors {text}, a file that can't be")
+            except VmError as error:
+                check(file in str(error), f"--donors {text}, a file that can't be: one line", error)
+        line = " ".join(pcie.tree(pcie.parse("bar,drive", [f"{tmp}/a,b", f"{tmp}/c,d"], ["b"], tmp),
+                                  "nic"))
+        check(f"{tmp}/a,,b,size=" in line and f"{tmp}/c,,d" in line,
+              "commas in a file's name are no options", line)
+
+
+def accelerators():
+    """KVM where the CPU has it and the user may; else emulation."""
+    with tempfile.TemporaryDirectory() as tmp:
+        for name, flags in (("amd", "fpu svm lm"), ("intel", "fpu vmx"), ("none", "fpu avmx svm_x")):
+            with open(f"{tmp}/{name}", "w", encoding="ascii") as file:
+                file.write(f"processor\t: 0\nflags\t\t: {flags}\n")
+        for name, kvm, wanted in (("amd", tmp, "kvm"), ("intel", tmp, "kvm"), ("none", tmp, "tcg"),
+                                  ("amd", f"{tmp}/nothing", "tcg")):
+            args = machine.accelerator(cpuinfo=f"{tmp}/{name}", kvm=kvm)
+            check(args[1].split(",")[0] == wanted, f"a CPU of {name}: {wanted}", args)
+        args = machine.accelerator(icount=True, cpuinfo=f"{tmp}/amd", kvm=tmp)
+        check(args[1].startswith("tcg") and "-icount" in args, "counted: never KVM", args)
 
 
 def setup():
@@ -239,6 +264,7 @@ def main():
     targets()
     layers()
     donors()
+    accelerators()
     print(f"1..{COUNT}")
     return int(bool(FAILED))
 

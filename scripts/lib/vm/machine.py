@@ -44,11 +44,17 @@ def disks(options):
     return found
 
 
-def have_kvm():
-    """/dev/kvm alone proves nothing: it opens on machines that can't use it."""
-    with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
-        return bool(re.search(r"^flags\s*:.*\b(vmx|svm)\b", file.read(), re.M)) and \
-            os.access("/dev/kvm", os.R_OK | os.W_OK)
+def accelerator(icount=False, cpuinfo="/proc/cpuinfo", kvm="/dev/kvm"):
+    """QEMU's arguments for KVM where it works. /dev/kvm alone proves nothing: it opens
+    on machines that can't use it."""
+    if icount:
+        return ["-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off",
+                "-cpu", "max,la57=off"]
+    with open(cpuinfo, encoding="ascii", errors="replace") as file:
+        if re.search(r"^flags\s*:.*\b(vmx|svm)\b", file.read(), re.M) and \
+                os.access(kvm, os.R_OK | os.W_OK):
+            return ["-accel", "kvm", "-cpu", "host"]
+    return ["-accel", "tcg,thread=multi", "-cpu", "max,la57=off"]
 
 
 def _die_with_parent():
@@ -123,10 +129,10 @@ class Machine:
         args = []
         for i, (path, throw_away) in enumerate(drives):
             snapshot = "on,file.locking=off" if throw_away else "off"
-            args += ["-drive", f"if=none,id=drive{i},format=raw,file={path},snapshot={snapshot}",
+            args += ["-drive", f"if=none,id=drive{i},format=raw,file={pcie.quoted(path)},snapshot={snapshot}",
                      "-device", f"virtio-blk-pci,drive=drive{i},bus=pcie.0,addr={7 + i:#x}"]
         # on a bus that is named: else QEMU may try one that takes bridges only
-        args += ["-fsdev", f"local,id=srnic,path={TOP},security_model=none,"
+        args += ["-fsdev", f"local,id=srnic,path={pcie.quoted(TOP)},security_model=none,"
                            "readonly=on,multidevs=remap",
                  "-device", "virtio-9p-pci,fsdev=srnic,mount_tag=srnic,bus=pcie.0,addr=4"]
         return args
@@ -134,13 +140,6 @@ class Machine:
     def command(self):
         """The whole command line."""
         opt = self.options
-        if opt.icount:
-            accel = ["-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off",
-                     "-cpu", "max,la57=off"]
-        elif have_kvm():
-            accel = ["-accel", "kvm", "-cpu", "host"]
-        else:
-            accel = ["-accel", "tcg,thread=multi", "-cpu", "max,la57=off"]
         append = ["console=ttyS0", "loglevel=5", "panic=-1", "oops=panic", "tsc=nowatchdog",
                   "nokaslr", "mitigations=off", "rcupdate.rcu_cpu_stall_timeout=120",
                   "random.trust_cpu=on", "net.ifnames=0",
@@ -151,7 +150,7 @@ class Machine:
                        "sysctl.kernel.hung_task_timeout_secs=100"]
         append += opt.append
         return ["qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none",
-                "-no-reboot", "-machine", "q35,usb=off", *accel,
+                "-no-reboot", "-machine", "q35,usb=off", *accelerator(opt.icount),
                 "-smp", str(opt.cpus), "-m", opt.memory or ("2G" if self.kernel.debug else "1G"),
                 "-kernel", self.kernel.vmlinuz, "-initrd", f"{self.tmp}/{self.host}-initrd",
                 "-append", " ".join(append),

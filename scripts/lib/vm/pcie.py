@@ -66,9 +66,17 @@ def parse(text, files, hosts, tmpdir):
 
 def _make_file(path, size):
     """A file that is there keeps its bytes: that is what persistent means."""
-    with open(path, "ab") as file:
-        if os.fstat(file.fileno()).st_size < size:
-            file.truncate(size)
+    try:
+        with open(path, "ab") as file:
+            if os.fstat(file.fileno()).st_size < size:
+                file.truncate(size)
+    except OSError as error:
+        raise VmError(f"--donors: a file of {size} bytes, {path}: {error.strerror}") from error
+
+
+def quoted(path):
+    """As QEMU takes it among options, which commas divide."""
+    return path.replace(",", ",,")
 
 
 def _device(donor, bus):
@@ -76,10 +84,10 @@ def _device(donor, bus):
     mib = max(1, donor.size >> 20)
     args = []
     if donor.kind == "drive":
-        args += ["-drive", f"if=none,id=disk-{donor.name},format=raw,file={donor.file}"]
+        args += ["-drive", f"if=none,id=disk-{donor.name},format=raw,file={quoted(donor.file)}"]
     elif donor.file:
         args += ["-object", f"memory-backend-file,id={mem},share=on,"
-                            f"mem-path={donor.file},size={donor.size}"]
+                            f"mem-path={quoted(donor.file)},size={donor.size}"]
     device = {
         "bar": f"ivshmem-plain,memdev={mem}",
         "pmr": f"nvme,serial={donor.name},pmrdev={mem}",

@@ -14,6 +14,8 @@ import socket
 import sys
 import time
 
+from . import VmError
+
 KERNEL_COMPLAINT = 120
 EMULATOR_FAULT = 121
 BOOT_FAULT = 122
@@ -30,7 +32,7 @@ _COMPLAINT = re.compile(
     r"INFO: task .* blocked|rcu.*(?:stall|detected expedited)|non-static key|"
     r"sleeping function called|scheduling while atomic|still held|"
     r"list_(?:add|del) corruption|soft lockup|hard LOCKUP|workqueue lockup|"
-    r"unregister_netdevice: waiting|ref_tracker: .* has|Bad page|"
+    r"unregister_netdevice: waiting|sysfs: cannot create duplicate|ref_tracker: .* has|Bad page|"
     r"Out of memory: Killed|invalid opcode|stack-protector|Modules linked in")
 # What merely looks like it.
 _HARMLESS = re.compile(r"hogged CPU|Marking clocksource")
@@ -108,7 +110,10 @@ class Watch:
         self.options = options
         self.started = time.monotonic()
         self.selector = selectors.DefaultSelector()
-        self._log = open(options.log, mode, encoding="utf-8") if options.log else None
+        try:
+            self._log = open(options.log, mode, encoding="utf-8") if options.log else None
+        except OSError as error:
+            raise VmError(f"--log {options.log}: {error.strerror}") from error
         for guest in self.guests:
             for name in guest.lines:
                 listener = socket.socket(socket.AF_UNIX)
