@@ -34,6 +34,11 @@ client()
 
 donor=''
 while IFS= read -r line; do
+	# the other way that the line tells of comes first
+	if [[ $line = *"# or: "* ]]; then
+		ok "${line#*# or: }" both "modprobe -r ib_uverbs; cd /lib/modules/\$(uname -r)/extra &&
+			set -e; ${line#*# or: }; rmmod srnic p2pmem"
+	fi
 	line=${line%%  *#*}
 	case $line in
 	make*)
