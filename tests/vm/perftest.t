@@ -24,7 +24,9 @@ full() { [ "$(cat "$pool/available")" = "$(cat "$pool/size")" ]; }
 
 # Each tool meets each of: sizes from 2 bytes to 8 MiB; the memory of a BAR at the
 # server, at the client, at both; IPv4, IPv6; MTU 1024, 4096; events; rdma_cm.
-# All sizes from RAM to RAM are interop.t's.
+for tool in $bw; do
+	ok "$tool, all sizes, RAM, IPv4, MTU 4096" speed 23 "$tool" -a -n 5 -m 4096 "${v4[@]}"
+done
 for tool in $bw $lat; do
 	ok "$tool, all sizes, the server's memory in a BAR, IPv4, MTU 4096" \
 		speed 23 "$tool" -a -n 5 -m 4096 : -x "$x4b" --mmap="$mem" : -x "$x4a"
@@ -34,18 +36,21 @@ for tool in $atomic; do
 		speed 1 "$tool" -n 10 -m 4096 : -x "$x4b" --mmap="$mem" : -x "$x4a"
 done
 for tool in $bw $lat $atomic; do
-	size="-s 65536"
-	[[ $tool != *atomic* ]] || size=
+	lines=1 size="-s 65536 -n 10"
+	case $tool in
+	*_atomic*)	size="-n 10" ;;
+	*_bw)		lines=23 size="-a -n 5" ;;
+	esac
 	# perftest has no events for WRITE
 	events=-e
 	[[ $tool != ib_write* ]] || events=
 	# shellcheck disable=SC2086 # words, or none
 	{
 	ok "$tool, the client's memory in a BAR, IPv6, MTU 1024, events" \
-		speed 1 "$tool" $size -n 10 $events -m 1024 \
+		speed $lines "$tool" $size $events -m 1024 \
 			: -x "$x6b" : -x "$x6a" --mmap="$mem"
 	ok "$tool, the memory of both in a BAR, IPv4, MTU 4096, rdma_cm" \
-		speed 1 "$tool" $size -n 10 -R -m 4096 --mmap="$mem" "${v4[@]}"
+		speed $lines "$tool" $size -R -m 4096 --mmap="$mem" "${v4[@]}"
 	}
 done
 for tool in $bw ib_atomic_bw; do
