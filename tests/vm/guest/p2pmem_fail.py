@@ -144,7 +144,7 @@ class FailTest(unittest.TestCase):
         taker.close()
         os.close(fd)
 
-    def test_alloc(self):
+    def test_kernel_code_allocates(self):
         taker = Taker()
         self.assertIsNotNone(taker.find(self.bdf))
         holds = []
