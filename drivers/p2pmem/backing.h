@@ -31,6 +31,16 @@ struct page;
  *	table's pages are nobody's business.
  * @unmap: undo @map. The donation may have been withdrawn in between.
  * @has: is this one of the pages that @add has made, for any donation?
+ *
+ * Where another driver has made the pages, who goes on using its part of them
+ * (adopt.c), there are three more; else they are NULL.
+ * @take: take @npages contiguous pages from the pool of their owner, mark them in
+ *	@p->pool, store the number of the first; -ENOMEM when there is no such piece,
+ *	-ENODEV when the owner offers none any more. @p->lock is held.
+ * @give: give them back, in the pieces in which they were taken: each page is idle,
+ *	and not in @p->pool any more. @p->lock is held.
+ * @available: bytes that nobody uses, the owner included. The donation is entered,
+ *	or its attributes are there.
  */
 struct p2pmem_backing {
 	const char *name;
@@ -41,7 +51,16 @@ struct p2pmem_backing {
 	void (*unmap)(struct device *dev, struct sg_table *sgt,
 		      enum dma_data_direction dir);
 	bool (*has)(const struct page *page);
+	int (*take)(struct p2pmem *p, unsigned long npages, unsigned long *first);
+	void (*give)(struct p2pmem *p, unsigned long first, unsigned long npages);
+	u64 (*available)(struct p2pmem *p);
 };
+
+/** p2pmem_backing_shared() - is the memory another driver's, who uses it as well? */
+static inline bool p2pmem_backing_shared(const struct p2pmem_backing *backing)
+{
+	return backing->take;
+}
 
 /* the one that this kernel's configuration asks for, see Kbuild */
 extern const struct p2pmem_backing p2pmem_page_backing;

@@ -5,6 +5,10 @@
  * Only the PCI layer may make them. It puts them into a pool of its own, of
  * which we take everything at once and hand it out ourselves. It takes them
  * away only when the donor's driver unbinds, after the driver's remove().
+ *
+ * That pool may also be another driver's, who uses it itself, and offers it to
+ * others by publishing it (adopt.c). Then each region is taken from it when it
+ * is made, and given back when its last user and its last pin have gone.
  */
 #include <linux/dma-mapping.h>
 #include <linux/mm.h>
@@ -12,27 +16,45 @@
 #include <linux/pci.h>
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
+#include <linux/sysfs.h>
 
+#include "adopt.h"
 #include "backing.h"
 #include "donation.h"
 
 /**
  * struct p2pdma_backing - what to give back
  * @addr: the allocation in the PCI layer's pool
- * @counted: we gave the pages their base reference (Linux 6.15 and later hand
- *	them out with none) and have to take it away again
+ * @counted: we gave the pages their base reference, and have to take it away again
  */
 struct p2pdma_backing {
 	void *addr;
 	bool counted;
 };
 
-static void set_base_reference(struct p2pmem *p, int count)
+/* Linux 6.15 and later hand pages out without one: then it's for us to give. */
+static bool give_base_reference(struct page *pages, unsigned long n)
 {
-	unsigned long i, n = p->d.size >> PAGE_SHIFT;
+	unsigned long i;
+
+	if (page_ref_count(pages))
+		return false;
+	for (i = 0; i < n; i++) {
+		set_page_count(pages + i, 1);
+		if (!(i % 1024))
+			cond_resched();
+	}
+	return true;
+}
+
+/* Who walks page tables without a lock may have one more of them, for a moment. */
+static void take_base_reference(struct page *pages, unsigned long n)
+{
+	unsigned long i;
 
 	for (i = 0; i < n; i++) {
-		set_page_count(p->pages + i, count);
+		while (!page_ref_freeze(pages + i, 1))
+			cpu_relax();
 		if (!(i % 1024))
 			cond_resched();
 	}
@@ -53,9 +75,7 @@ static int take_all(struct p2pmem *p, struct p2pdma_backing *b)
 		return -EBUSY;
 	}
 
-	b->counted = !page_ref_count(p->pages);
-	if (b->counted)
-		set_base_reference(p, 1);
+	b->counted = give_base_reference(p->pages, p->d.size >> PAGE_SHIFT);
 	return 0;
 }
 
@@ -88,7 +108,7 @@ static void p2pdma_remove(struct p2pmem *p)
 	struct p2pdma_backing *b = p->backing_priv;
 
 	if (b->counted)
-		set_base_reference(p, 0);
+		take_base_reference(p->pages, p->d.size >> PAGE_SHIFT);
 	pci_free_p2pmem(p->d.pdev, b->addr, p->d.size);
 	kfree(b);
 }
@@ -136,4 +156,120 @@ const struct p2pmem_backing p2pmem_page_backing = {
 	.map	= p2pdma_map,
 	.unmap	= p2pdma_unmap,
 	.has	= p2pdma_has,
+};
+
+/**
+ * struct shared_backing - a pool that is another driver's
+ * @available: the PCI layer's attribute of the function, which says what is free of
+ *	that pool. No call does. NULL: we know of our own part only.
+ * @counted: as in struct p2pdma_backing, of each page that we have taken
+ */
+struct shared_backing {
+	struct device_attribute *available;
+	bool counted;
+};
+
+/*
+ * It is looked up once, as that takes locks that we mustn't want under mmap_lock. It
+ * is a constant of the kernel's, and does its work as long as the driver is bound.
+ */
+static struct device_attribute *find_attribute(struct pci_dev *pdev, const char *name)
+{
+	struct device_attribute *found = NULL;
+	struct kernfs_node *dir, *file;
+
+	dir = sysfs_get_dirent(pdev->dev.kobj.sd, "p2pmem");
+	file = dir ? sysfs_get_dirent(dir, name) : NULL;
+	if (file)
+		found = container_of(file->priv, struct device_attribute, attr);
+	sysfs_put(file);
+	sysfs_put(dir);
+	return found;
+}
+
+static int shared_add(struct p2pmem *p)
+{
+	struct shared_backing *b = kzalloc(sizeof(*b), GFP_KERNEL);
+
+	if (!b)
+		return -ENOMEM;
+	b->available = find_attribute(p->d.pdev, "available");
+	p->pages = pfn_to_page(PHYS_PFN(p->phys));
+	p->backing_priv = b;
+	return 0;
+}
+
+/* Of the pages nothing is ours any more: each region's were given back. */
+static void shared_remove(struct p2pmem *p)
+{
+	kfree(p->backing_priv);
+}
+
+/* A pool may have got more pages since: those aren't this donation's. */
+static int mark(struct p2pmem *p, void *addr, unsigned long npages, unsigned long *first)
+{
+	phys_addr_t phys = page_to_phys(virt_to_page(addr));
+
+	if (phys < p->phys)
+		return -ENOMEM;
+	*first = PHYS_PFN(phys - p->phys);
+	return p2pmem_pool_mark(&p->pool, *first, npages) ? -ENOMEM : 0;
+}
+
+static int shared_take(struct p2pmem *p, unsigned long npages, unsigned long *first)
+{
+	struct shared_backing *b = p->backing_priv;
+	void *addr;
+
+	if (!pci_has_p2pmem(p->d.pdev))
+		return -ENODEV;
+	/* it counts in bytes */
+	if (!npages || npages > p->pool.npages)
+		return -ENOMEM;
+	addr = pci_alloc_p2pmem(p->d.pdev, npages << PAGE_SHIFT);
+	if (!addr)
+		return -ENOMEM;
+	if (mark(p, addr, npages, first)) {
+		pci_free_p2pmem(p->d.pdev, addr, npages << PAGE_SHIFT);
+		return -ENOMEM;
+	}
+	b->counted = give_base_reference(p->pages + *first, npages);
+	return 0;
+}
+
+static void shared_give(struct p2pmem *p, unsigned long first, unsigned long npages)
+{
+	const struct shared_backing *b = p->backing_priv;
+	struct page *pages = p->pages + first;
+
+	if (b->counted)
+		take_base_reference(pages, npages);
+	pci_free_p2pmem(p->d.pdev, page_to_virt(pages), npages << PAGE_SHIFT);
+}
+
+static u64 shared_available(struct p2pmem *p)
+{
+	const struct shared_backing *b = p->backing_priv;
+	struct device_attribute *attr = b->available;
+	char *text = (char *)get_zeroed_page(GFP_KERNEL);
+	u64 bytes;
+
+	/* without that: what is not our own */
+	if (!text || !attr || attr->show(&p->d.pdev->dev, attr, text) <= 0 ||
+	    kstrtou64(text, 10, &bytes))
+		bytes = (u64)p2pmem_pool_available(&p->pool) << PAGE_SHIFT;
+	free_page((unsigned long)text);
+	return min(bytes, p->d.size);
+}
+
+const struct p2pmem_backing p2pmem_shared_backing = {
+	.name		= "shared p2pdma",
+	.add		= shared_add,
+	.remove		= shared_remove,
+	.map		= p2pdma_map,
+	.unmap		= p2pdma_unmap,
+	.has		= p2pdma_has,
+	.take		= shared_take,
+	.give		= shared_give,
+	.available	= shared_available,
 };

@@ -126,12 +126,14 @@ static int check_range(struct p2pmem *p)
  * device doesn't say that, each access is left as it is.
  *
  * This mapping is made before the pages and stays until they are gone: on x86
- * it decides the memory type of every other mapping of the range.
+ * it decides the memory type of every other mapping of the range. Where another
+ * driver has made the pages it comes too late for that, and does as that one
+ * does: the PCI layer makes them uncached.
  */
 static int map_io(struct p2pmem *p)
 {
-	p->write_combine = pci_resource_flags(p->d.pdev, p->d.bar) &
-			   IORESOURCE_PREFETCH;
+	p->write_combine = !p2pmem_backing_shared(p->backing) &&
+			   pci_resource_flags(p->d.pdev, p->d.bar) & IORESOURCE_PREFETCH;
 	if (p->write_combine)
 		p->io = ioremap_wc(p->phys, p->d.size);
 	else
@@ -144,7 +146,8 @@ static int map_io(struct p2pmem *p)
 	return -ENOMEM;
 }
 
-static struct p2pmem *new(const struct p2pmem_donation *d)
+static struct p2pmem *new(const struct p2pmem_donation *d,
+			  const struct p2pmem_backing *backing)
 {
 	struct p2pmem *p = kzalloc(sizeof(*p), GFP_KERNEL);
 
@@ -171,7 +174,7 @@ static struct p2pmem *new(const struct p2pmem_donation *d)
 	p2pmem_limits_init(p);
 	init_waitqueue_head(&p->revoked);
 	INIT_DELAYED_WORK(&p->reaper, p2pmem_reap);
-	p->backing = &p2pmem_page_backing;
+	p->backing = backing;
 
 	p->dev.class = &p2pmem_class;
 	set_dev_node(&p->dev, dev_to_node(&d->pdev->dev));
@@ -253,8 +256,10 @@ static int set_up(struct p2pmem *p)
 	if (ret)
 		return ret;
 
-	ret = p2pmem_selftest(&p->d.pdev->dev, p->d.bar, p->io, p->d.size,
-			      p->d.persistent);
+	/* what others use is not to be written to, and works for them */
+	if (!p2pmem_backing_shared(p->backing))
+		ret = p2pmem_selftest(&p->d.pdev->dev, p->d.bar, p->io,
+				      p->d.size, p->d.persistent);
 	if (ret)
 		goto unmap_io;
 
@@ -276,25 +281,29 @@ unmap_io:
 	return ret;
 }
 
+/* who is named in messages: an adopted donation has no donor module */
+static const char *donor_name(const struct p2pmem *p)
+{
+	return p->d.owner ? module_name(p->d.owner) :
+			    dev_driver_string(&p->d.pdev->dev);
+}
+
 /**
- * p2pmem_donate() - offer memory to all takers
- * @d: what, copied; @d->pdev must be bound to the donor until the memory has
- *	been withdrawn
+ * p2pmem_donate_with() - p2pmem_donate(), with pages from a place of one's choice
+ * @d: as for p2pmem_donate(); @d->owner is NULL where the driver of @d->pdev knows
+ *	nothing of it
+ * @backing: where the pages come from
  *
- * The range is tested first, and its content is left as it was. From then on
- * it is /dev/p2pmemN. If the answer is no, one line in the kernel log says
- * why.
- *
- * Context: process context, may sleep; from the donor's probe().
- * Return: the donation, for p2pmem_withdraw(); -ENODEV when the range can't
- * serve, another error when the kernel lacks something.
+ * Context: process context, may sleep; the driver of @d->pdev stays bound meanwhile.
+ * Return: as p2pmem_donate().
  */
-struct p2pmem *p2pmem_donate(const struct p2pmem_donation *d)
+struct p2pmem *p2pmem_donate_with(const struct p2pmem_donation *d,
+				  const struct p2pmem_backing *backing)
 {
 	struct p2pmem *p;
 	int ret;
 
-	p = new(d);
+	p = new(d, backing);
 	if (!p)
 		return ERR_PTR(refused(d, "out of memory", -ENOMEM));
 
@@ -313,8 +322,26 @@ struct p2pmem *p2pmem_donate(const struct p2pmem_donation *d)
 		 p2pmem_kind_name(p->d.kind),
 		 p->d.persistent ? "persistent" : "volatile",
 		 p->write_combine ? "write-combining" : "uncached",
-		 p->backing->name, module_name(p->d.owner));
+		 p->backing->name, donor_name(p));
 	return p;
+}
+
+/**
+ * p2pmem_donate() - offer memory to all takers
+ * @d: what, copied; @d->pdev must be bound to the donor until the memory has
+ *	been withdrawn
+ *
+ * The range is tested first, and its content is left as it was. From then on
+ * it is /dev/p2pmemN. If the answer is no, one line in the kernel log says
+ * why.
+ *
+ * Context: process context, may sleep; from the donor's probe().
+ * Return: the donation, for p2pmem_withdraw(); -ENODEV when the range can't
+ * serve, another error when the kernel lacks something.
+ */
+struct p2pmem *p2pmem_donate(const struct p2pmem_donation *d)
+{
+	return p2pmem_donate_with(d, &p2pmem_page_backing);
 }
 EXPORT_SYMBOL_GPL(p2pmem_donate);
 

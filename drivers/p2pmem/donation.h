@@ -105,6 +105,8 @@ static inline struct p2pmem *p2pmem_of(struct device *dev)
 }
 
 /* donation.c */
+struct p2pmem *p2pmem_donate_with(const struct p2pmem_donation *d,
+				  const struct p2pmem_backing *backing);
 int p2pmem_enter(struct p2pmem *p);
 void p2pmem_leave(struct p2pmem *p);
 int p2pmem_persist(struct p2pmem *p, u64 offset, u64 len);

@@ -7,6 +7,7 @@
 
 #include "donation.h"
 #include "place.h"
+#include "region.h"
 
 /* true: all clients may use it, and it has enough; so it is a candidate */
 static bool serves(struct p2pmem *p, struct device *const *clients,
@@ -18,12 +19,12 @@ static bool serves(struct p2pmem *p, struct device *const *clients,
 	if (p->d.persistent || p2pmem_enter(p))
 		return false;
 	p2pmem_place_farthest(p->d.pdev, clients, n, &c->distance);
+	c->available = p2pmem_available(p);
 	p2pmem_leave(p);
 
 	c->number = MINOR(p->dev.devt);
 	mutex_lock(&p->lock);
 	level = p->level;
-	c->available = (u64)p2pmem_pool_available(&p->pool) << PAGE_SHIFT;
 	mutex_unlock(&p->lock);
 	return p2pmem_policy_allows(level, c->distance) && c->available >= size;
 }

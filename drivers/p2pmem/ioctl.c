@@ -48,14 +48,15 @@ static bool all_zero(const __u64 *reserved, size_t size)
 	return !memchr_inv(reserved, 0, size);
 }
 
-static u64 available(struct p2pmem *p)
+static int find_available(struct p2pmem *p, __u64 *bytes)
 {
-	unsigned long pages;
+	int ret = p2pmem_enter(p);
 
-	mutex_lock(&p->lock);
-	pages = p2pmem_pool_available(&p->pool);
-	mutex_unlock(&p->lock);
-	return (u64)pages << PAGE_SHIFT;
+	if (ret)
+		return ret;
+	*bytes = p2pmem_available(p);
+	p2pmem_leave(p);
+	return 0;
 }
 
 static u32 flags_of(const struct p2pmem *p)
@@ -69,11 +70,10 @@ static int do_info(struct p2pmem_asked *asked, union argument *arg)
 
 	arg->info = (struct p2pmem_info) {
 		.size = p->d.size,
-		.available = available(p),
 		.flags = flags_of(p),
 		.kind = p->d.kind,
 	};
-	return 0;
+	return find_available(p, &arg->info.available);
 }
 
 static int do_region_info(struct p2pmem_asked *asked, union argument *arg)
@@ -84,12 +84,11 @@ static int do_region_info(struct p2pmem_asked *asked, union argument *arg)
 	arg->region = (struct p2pmem_region_info) {
 		.size = (u64)r->npages << PAGE_SHIFT,
 		.place = (u64)r->first << PAGE_SHIFT,
-		.available = available(p),
 		.flags = flags_of(p),
 		.device = MINOR(p->dev.devt),
 	};
 	memcpy(arg->region.name, r->name, sizeof(r->name));
-	return 0;
+	return find_available(p, &arg->region.available);
 }
 
 static bool good_name(const char *name)

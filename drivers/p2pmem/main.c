@@ -10,6 +10,7 @@
 #include <linux/pseudo_fs.h>
 #include <linux/version.h>
 
+#include "adopt.h"
 #include "debugfs.h"
 #include "donation.h"
 #include "stats.h"
@@ -101,8 +102,14 @@ static int __init p2pmem_init(void)
 	if (ret)
 		goto unregister_chrdev;
 	p2pmem_debugfs_init();
+	ret = p2pmem_adopt_start();
+	if (ret)
+		goto unregister_class;
 	return 0;
 
+unregister_class:
+	p2pmem_debugfs_exit();
+	class_unregister(&p2pmem_class);
 unregister_chrdev:
 	unregister_chrdev_region(base, P2PMEM_MINORS);
 unmount:
@@ -112,6 +119,7 @@ unmount:
 
 static void __exit p2pmem_exit(void)
 {
+	p2pmem_adopt_stop();
 	p2pmem_debugfs_exit();
 	class_unregister(&p2pmem_class);
 	unregister_chrdev_region(base, P2PMEM_MINORS);

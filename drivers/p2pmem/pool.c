@@ -85,6 +85,30 @@ int p2pmem_pool_alloc(struct p2pmem_pool *pool, unsigned long npages,
 	return 0;
 }
 
+/**
+ * p2pmem_pool_mark() - pages that somebody else has chosen are in use
+ * @pool: a pool that is not claimed from
+ * @first: number of the first page
+ * @npages: how many
+ *
+ * Return: 0, -EINVAL when the place is not within the pool, -EBUSY when one of
+ * the pages is in use already.
+ */
+int p2pmem_pool_mark(struct p2pmem_pool *pool, unsigned long first,
+		     unsigned long npages)
+{
+	if (WARN_ON_ONCE(pool->claims))
+		return -EINVAL;
+	if (!npages || first >= pool->npages || npages > pool->npages - first)
+		return -EINVAL;
+	if (find_next_bit(pool->map, first + npages, first) < first + npages)
+		return -EBUSY;
+
+	bitmap_set(pool->map, first, npages);
+	pool->used += npages;
+	return 0;
+}
+
 static bool can_claim(const struct p2pmem_pool *pool, unsigned long first,
 		      unsigned long npages)
 {

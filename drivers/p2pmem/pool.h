@@ -18,7 +18,8 @@
  *
  * A pool is either allocated from, where the pool chooses a place that nobody
  * else has, or claimed from, where the caller names the place and may share
- * it. The caller serialises all calls.
+ * it. Where somebody else's pool is what is allocated from, this one is told
+ * what came out of it (p2pmem_pool_mark()). The caller serialises all calls.
  */
 struct p2pmem_pool {
 	unsigned long npages;
@@ -33,6 +34,8 @@ int p2pmem_pool_init(struct p2pmem_pool *pool, unsigned long npages,
 void p2pmem_pool_destroy(struct p2pmem_pool *pool);
 int p2pmem_pool_alloc(struct p2pmem_pool *pool, unsigned long npages,
 		      unsigned long *first);
+int p2pmem_pool_mark(struct p2pmem_pool *pool, unsigned long first,
+		     unsigned long npages);
 int p2pmem_pool_claim(struct p2pmem_pool *pool, unsigned long first,
 		      unsigned long npages);
 void p2pmem_pool_free(struct p2pmem_pool *pool, unsigned long first,

@@ -33,6 +33,7 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
+#include "backing.h"
 #include "limits.h"
 #include "region.h"
 #include "stats.h"
@@ -67,10 +68,39 @@ static int claim_or_alloc(struct p2pmem_region *r, unsigned long place)
 {
 	struct p2pmem *p = r->p;
 
+	if (p2pmem_backing_shared(p->backing))
+		return p->backing->take(p, r->npages, &r->first);
 	if (!p->d.persistent)
 		return p2pmem_pool_alloc(&p->pool, r->npages, &r->first);
 	r->first = place;
 	return p2pmem_pool_claim(&p->pool, place, r->npages);
+}
+
+static void give_back(struct p2pmem_region *r)
+{
+	struct p2pmem *p = r->p;
+
+	lockdep_assert_held(&p->lock);
+
+	p2pmem_pool_free(&p->pool, r->first, r->npages);
+	if (p2pmem_backing_shared(p->backing))
+		p->backing->give(p, r->first, r->npages);
+}
+
+/**
+ * p2pmem_available() - bytes that nobody uses
+ * @p: the donation, entered; or from one of its attributes
+ */
+u64 p2pmem_available(struct p2pmem *p)
+{
+	unsigned long pages;
+
+	if (p2pmem_backing_shared(p->backing))
+		return p->backing->available(p);
+	mutex_lock(&p->lock);
+	pages = p2pmem_pool_available(&p->pool);
+	mutex_unlock(&p->lock);
+	return (u64)pages << PAGE_SHIFT;
 }
 
 static int take_pages(struct p2pmem_region *r, unsigned long place)
@@ -97,16 +127,12 @@ unlock:
 static void say_full(const struct p2pmem_region *r)
 {
 	struct p2pmem *p = r->p;
-	unsigned long available;
 
-	mutex_lock(&p->lock);
-	available = p2pmem_pool_available(&p->pool);
-	mutex_unlock(&p->lock);
 	dev_info_ratelimited(&p->dev, "%s (%d): %s refused: %llu KiB in one piece wanted, %llu of %llu KiB are free\n",
 			     current->comm, current->pid,
 			     r->named ? "allocation" : "mmap",
 			     (u64)r->npages << (PAGE_SHIFT - 10),
-			     (u64)available << (PAGE_SHIFT - 10),
+			     p2pmem_available(p) >> 10,
 			     (u64)p->d.size >> 10);
 }
 
@@ -197,7 +223,8 @@ static void destroy(struct p2pmem_region *r)
 	lockdep_assert_held(&p->lock);
 
 	list_del(&r->node);
-	p2pmem_pool_free(&p->pool, r->first, r->npages);
+	if (!p->gone)
+		give_back(r);
 	p2pmem_uncharge(p, r->account, r->npages);
 	kfree(r);
 }
@@ -311,7 +338,7 @@ unsigned long p2pmem_regions_busy(struct p2pmem *p)
  * @p: the donation, in which no page is pinned or mapped
  *
  * Regions that still have users (VMAs whose accesses give SIGBUS, revoked
- * holds) stay until these have gone, but don't look at pages any more.
+ * holds) stay until these have gone, but have no pages any more.
  */
 void p2pmem_regions_gone(struct p2pmem *p)
 {
@@ -319,11 +346,13 @@ void p2pmem_regions_gone(struct p2pmem *p)
 	unsigned long freed = 0;
 
 	mutex_lock(&p->lock);
-	p->gone = true;
 	list_for_each_entry_safe(r, next, &p->leaving, node) {
 		destroy(r);
 		freed++;
 	}
+	list_for_each_entry(r, &p->regions, node)
+		give_back(r);
+	p->gone = true;
 	mutex_unlock(&p->lock);
 
 	cancel_delayed_work_sync(&p->reaper);

@@ -44,6 +44,7 @@ struct p2pmem_region *p2pmem_region_new(struct p2pmem *p,
 					unsigned long npages, const char *name);
 void p2pmem_region_get(struct p2pmem_region *r);
 void p2pmem_region_put(struct p2pmem_region *r);
+u64 p2pmem_available(struct p2pmem *p);
 
 void p2pmem_reap(struct work_struct *work);
 unsigned long p2pmem_regions_pinned(struct p2pmem *p);

@@ -34,13 +34,7 @@ static DEVICE_ATTR_RO(size);
 static ssize_t available_show(struct device *dev,
 			      struct device_attribute *attr, char *buf)
 {
-	struct p2pmem *p = p2pmem_of(dev);
-	unsigned long pages;
-
-	mutex_lock(&p->lock);
-	pages = p2pmem_pool_available(&p->pool);
-	mutex_unlock(&p->lock);
-	return sysfs_emit(buf, "%llu\n", (u64)pages << PAGE_SHIFT);
+	return sysfs_emit(buf, "%llu\n", p2pmem_available(p2pmem_of(dev)));
 }
 static DEVICE_ATTR_RO(available);
 

@@ -73,6 +73,9 @@
  *	}
  *
  * drivers/p2pmem/donors has donors in use.
+ *
+ * Memory that a driver has published by pci_p2pmem_publish() is a donation without
+ * its doing (drivers/p2pmem/adopt.c), which it goes on sharing.
  */
 
 struct device;

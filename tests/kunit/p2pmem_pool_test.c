@@ -179,6 +179,46 @@ static void pool_random_allocs(struct kunit *test)
 	play(test, false, 1, alloc_one);
 }
 
+static void pool_mark_edges(struct kunit *test)
+{
+	struct p2pmem_pool pool;
+
+	KUNIT_ASSERT_EQ(test, p2pmem_pool_init(&pool, PAGES, false), 0);
+	KUNIT_EXPECT_EQ(test, p2pmem_pool_mark(&pool, 0, 0), -EINVAL);
+	KUNIT_EXPECT_EQ(test, p2pmem_pool_mark(&pool, PAGES, 1), -EINVAL);
+	KUNIT_EXPECT_EQ(test, p2pmem_pool_mark(&pool, PAGES - 1, 2), -EINVAL);
+	KUNIT_EXPECT_EQ(test, p2pmem_pool_mark(&pool, 1, ULONG_MAX), -EINVAL);
+	KUNIT_EXPECT_EQ(test, p2pmem_pool_mark(&pool, ULONG_MAX, 1), -EINVAL);
+	KUNIT_EXPECT_EQ(test, p2pmem_pool_available(&pool), PAGES);
+	KUNIT_EXPECT_EQ(test, p2pmem_pool_mark(&pool, PAGES - 1, 1), 0);
+	KUNIT_EXPECT_EQ(test, p2pmem_pool_available(&pool), PAGES - 1);
+	p2pmem_pool_destroy(&pool);
+}
+
+/* somewhere, perhaps where there is something already */
+static void mark_one(struct kunit *test, struct p2pmem_pool *pool,
+		     struct naive *n, struct piece *piece,
+		     struct rnd_state *rnd)
+{
+	unsigned long first = prandom_u32_state(rnd) % PAGES;
+	unsigned long npages = 1 + prandom_u32_state(rnd) % min(12UL, PAGES - first);
+	bool busy = false;
+	unsigned long i;
+
+	for (i = first; i < first + npages; i++)
+		busy |= n->users[i];
+	KUNIT_ASSERT_EQ(test, p2pmem_pool_mark(pool, first, npages), busy ? -EBUSY : 0);
+	if (busy)
+		return;
+	*piece = (struct piece) { first, npages };
+	naive_add(n, piece, 1);
+}
+
+static void pool_random_marks(struct kunit *test)
+{
+	play(test, false, 3, mark_one);
+}
+
 static void pool_claim_edges(struct kunit *test)
 {
 	struct p2pmem_pool pool;
@@ -220,6 +260,8 @@ static struct kunit_case p2pmem_pool_cases[] = {
 	KUNIT_CASE(pool_alloc_edges),
 	KUNIT_CASE(pool_fragmented),
 	KUNIT_CASE(pool_random_allocs),
+	KUNIT_CASE(pool_mark_edges),
+	KUNIT_CASE(pool_random_marks),
 	KUNIT_CASE(pool_claim_edges),
 	KUNIT_CASE(pool_random_claims),
 	{}

@@ -61,6 +61,48 @@ class Window:
         self.map.close()
 
 
+class Reader:
+    """A process that reads from a disk into the memory until that is gone."""
+
+    def __init__(self, disk, window):
+        ready, told = os.pipe()
+
+        def child():
+            while True:
+                try:
+                    if window.read(disk, 0, len(window.view)) == len(window.view):
+                        os.write(told, b".")
+                except OSError as e:
+                    # the pages are gone; or a request failed under way
+                    if e.errno not in (errno.EFAULT, errno.EIO, errno.EREMOTEIO):
+                        raise
+                    return
+
+        self.pid = fork(child)
+        for _ in range(3):
+            os.read(ready, 1)
+        self.pipe = ready, told
+
+    def ended(self):
+        """As it should?"""
+        close(*self.pipe)
+        return reap(self.pid) == 0
+
+
+def content(disk, at, length):
+    """What is on the disk, by way of RAM."""
+    ram = mmap.mmap(-1, length)
+    assert os.preadv(disk, [ram], at) == length
+    return bytes(ram)
+
+
+def put(disk, at, data):
+    """The other way round."""
+    ram = mmap.mmap(-1, len(data))
+    ram[:] = data
+    assert os.pwritev(disk, [ram], at) == len(data)
+
+
 class BlockTest(Rdma):
     @classmethod
     def setUpClass(cls):
@@ -79,22 +121,11 @@ class BlockTest(Rdma):
         close(*self.fds)
         super().tearDown()
 
-    def content(self, disk, at, length):
-        """What is on the disk, by way of RAM."""
-        ram = mmap.mmap(-1, length)
-        self.assertEqual(os.preadv(disk, [ram], at), length)
-        return bytes(ram)
-
-    def put(self, disk, at, data):
-        ram = mmap.mmap(-1, len(data))
-        ram[:] = data
-        self.assertEqual(os.pwritev(disk, [ram], at), len(data))
-
     def test_from_drive_to_drive(self):
         one, two, _ = self.fds
         data = os.urandom(8 * MIB)
-        self.put(one, 0, data)
-        self.put(two, 0, bytes(8 * MIB))
+        put(one, 0, data)
+        put(two, 0, bytes(8 * MIB))
         w = Window(self.fd, MIB)
         place = self.place_of(w)
         for at in range(0, 8 * MIB, MIB):
@@ -103,7 +134,7 @@ class BlockTest(Rdma):
             self.assertTrue(Bar(self.bdf, 2).map[place:place + MIB] == data[at:at + MIB])
             self.assertEqual(w.write(two, at, MIB), MIB)
         w.close()
-        self.assertEqual(hashlib.sha256(self.content(two, 0, 8 * MIB)).digest(),
+        self.assertEqual(hashlib.sha256(content(two, 0, 8 * MIB)).digest(),
                          hashlib.sha256(data).digest())
 
     @staticmethod
@@ -122,7 +153,7 @@ class BlockTest(Rdma):
     def test_one_who_is_far(self):
         far = self.fds[2]
         data = os.urandom(MIB)
-        self.put(far, 0, data)
+        put(far, 0, data)
         w = Window(self.fd, MIB)
         start = time.monotonic()
         if self.p2pdma:
@@ -133,7 +164,7 @@ class BlockTest(Rdma):
             self.assertTrue(w.map[:] == data)
         self.assertLess(time.monotonic() - start, 5)
         w.close()
-        self.assertTrue(self.content(far, 0, MIB) == data)
+        self.assertTrue(content(far, 0, MIB) == data)
 
     def test_a_disk_that_knows_no_peers(self):
         """virtio-blk, the guest's own."""
@@ -143,14 +174,14 @@ class BlockTest(Rdma):
             self.fails(errno.EREMOTEIO, w.read, disk, 0, MIB)
         else:
             self.assertEqual(w.read(disk, 0, MIB), MIB)
-            self.assertTrue(w.map[:] == self.content(disk, 0, MIB))
+            self.assertTrue(w.map[:] == content(disk, 0, MIB))
         w.close()
         os.close(disk)
 
     def test_rdma_then_drive(self):
         """What a peer has written goes to the drive from where it is."""
         one = self.fds[0]
-        self.put(one, 0, bytes(4 * PAGE))
+        put(one, 0, bytes(4 * PAGE))
         region = alloc(self.fd, 4 * PAGE)
         m, w = Mapping(region, 4 * PAGE), Window(region, 4 * PAGE)
         mr = MR(self.node.pds["pd"], 4 * PAGE, rdmanode.ALL, address=m.address)
@@ -159,36 +190,19 @@ class BlockTest(Rdma):
         for at in range(0, 4 * PAGE, PAGE):
             self.ask("WRITE", m.address + at, mr.rkey, PAGE)
         self.assertEqual(w.write(one, 0, 4 * PAGE), 4 * PAGE)
-        self.assertTrue(self.content(one, 0, 4 * PAGE) == data * 4)
+        self.assertTrue(content(one, 0, 4 * PAGE) == data * 4)
         mr.close()
         w.close()
         m.unmap()
         os.close(region)
 
     def test_unbind_in_flight(self):
-        one = self.fds[0]
         w = Window(self.fd, MIB)
-        ready, told = os.pipe()
-
-        def child():
-            while True:
-                try:
-                    if w.read(one, 0, MIB) == MIB:
-                        os.write(told, b".")
-                except OSError as e:
-                    # the pages are gone; or a request failed under way
-                    if e.errno not in (errno.EFAULT, errno.EIO, errno.EREMOTEIO):
-                        raise
-                    return
-
-        pid = fork(child)
-        for _ in range(3):
-            os.read(ready, 1)
+        reader = Reader(self.fds[0], w)
         start = time.monotonic()
         unbind(self.bdf)
         took = time.monotonic() - start
-        close(ready, told)
-        self.assertEqual(reap(pid), 0)
+        self.assertTrue(reader.ended())
         self.assertLess(took, 5)
         w.close()
 

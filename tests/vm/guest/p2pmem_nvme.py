@@ -36,8 +36,8 @@ PMR_NAMES = {"pmrcap", "pmrctl", "pmrsts", "pmrebs", "pmrswtp"}
 
 
 def functions():
-    """pmr, cmb, both and neither, in the order of --donors."""
-    return pci_functions(NVME)
+    """pmr, cmb, both and neither, in the order of --donors (a drive may follow)."""
+    return pci_functions(NVME)[:4]
 
 
 def bind(bdf):

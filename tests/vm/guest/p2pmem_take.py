@@ -47,11 +47,16 @@ class Taking(unittest.TestCase):
     persistent = False
 
     def setUp(self):
-        write(PERSISTENT, "1" if self.persistent else "0")
-        self.bdf = pci_functions(IVSHMEM)[0]
-        self.name = bind(self.bdf)
+        self.bdf, self.name = self.donor()
         self.size = int(attr(self.name, "size"))
+        self.free = available(self.name)
         self.fd = opened(self.name)
+
+    def donor(self):
+        """(BDF, 'p2pmemN')"""
+        write(PERSISTENT, "1" if self.persistent else "0")
+        bdf = pci_functions(IVSHMEM)[0]
+        return bdf, bind(bdf)
 
     def tearDown(self):
         os.close(self.fd)
@@ -78,7 +83,7 @@ class Taking(unittest.TestCase):
         self.assertGreater(rounds, 5)
 
     def used(self, size):
-        self.assertEqual(available(self.name), self.size - size)
+        self.assertEqual(available(self.name), self.free - size)
 
 
 class RegionTest(Taking):

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Adoption: memory that another driver has published through the PCI layer
+ * (pci_p2pmem_publish(); the kernel's nvme driver does that with a Controller
+ * Memory Buffer) becomes a donation, of which that driver knows nothing.
+ *
+ * The publisher goes on using the memory, and so does everybody else whom the
+ * PCI layer gives some of it: a region is taken from the common pool when it is
+ * made, and given back at its end (backing_p2pdma.c). Our own donors' memory is
+ * never published, so it isn't adopted.
+ *
+ * An adoption lasts from when the publisher's driver has bound until just before it
+ * unbinds. The PCI bus tells both, with the function's device lock held, which is
+ * what keeps the driver bound while we look. The end is told before the
+ * driver's remove(): that and what follows finds everything given back, so that
+ * nobody there waits for us, and until then I/O in flight still works and ends by
+ * itself. Who publishes memory when it is bound already tells nobody; writing to the
+ * parameter looks again.
+ *
+ * Locks: a function's device lock, then adopt_lock, then p2pmem's others. An
+ * adoption's end is under its device lock alone, since it may take long; it stays
+ * in the list until it is over.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/device.h>
+#include <linux/list.h>
+#include <linux/memremap.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/notifier.h>
+#include <linux/pci-p2pdma.h>
+#include <linux/pci.h>
+#include <linux/slab.h>
+#include <linux/version.h>
+
+#include "adopt.h"
+#include "donation.h"
+
+/**
+ * struct adoption - an adopted donation
+ * @node: in adoptions
+ * @pdev: the function, of which this holds a reference
+ * @p: the donation
+ */
+struct adoption {
+	struct list_head node;
+	struct pci_dev *pdev;
+	struct p2pmem *p;
+};
+
+static DEFINE_MUTEX(adopt_lock);	/* protects all below */
+static LIST_HEAD(adoptions);
+static bool adopt = true;
+static bool running;
+
+static struct adoption *find(const struct pci_dev *pdev)
+{
+	struct adoption *a;
+
+	lockdep_assert_held(&adopt_lock);
+
+	list_for_each_entry(a, &adoptions, node)
+		if (a->pdev == pdev)
+			return a;
+	return NULL;
+}
+
+static struct dev_pagemap *pagemap_at(phys_addr_t phys)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 18, 0)
+	return get_dev_pagemap(PHYS_PFN(phys), NULL);
+#else
+	return get_dev_pagemap(PHYS_PFN(phys));
+#endif
+}
+
+/*
+ * Which part of a BAR has P2PDMA pages? The PCI layer keeps that to itself, but the
+ * pages know. They come in whole steps. Returns how many such parts the BAR has, and
+ * the last one in @d.
+ */
+static unsigned int find_parts(struct pci_dev *pdev, int bar, struct p2pmem_donation *d)
+{
+	phys_addr_t start = pci_resource_start(pdev, bar), at, next;
+	phys_addr_t end = start + pci_resource_len(pdev, bar);
+	u64 step = memremap_compat_align();
+	struct dev_pagemap *pgmap;
+	unsigned int n = 0;
+
+	for (at = ALIGN(start, step); at < end; at = next) {
+		next = at + step;
+		pgmap = pagemap_at(at);
+		if (!pgmap)
+			continue;
+		if (pgmap->type == MEMORY_DEVICE_PCI_P2PDMA) {
+			d->bar = bar;
+			d->offset = pgmap->range.start - start;
+			d->size = range_len(&pgmap->range);
+			n++;
+		}
+		next = max(next, (phys_addr_t)pgmap->range.end + 1);
+		put_dev_pagemap(pgmap);
+		cond_resched();
+	}
+	return n;
+}
+
+/* A pool of several parts gives memory of any: what we call one device is one part. */
+static int find_memory(struct pci_dev *pdev, struct p2pmem_donation *d)
+{
+	unsigned int n = 0;
+	int bar;
+
+	for (bar = 0; bar < PCI_STD_NUM_BARS; bar++)
+		if (pci_resource_flags(pdev, bar) & IORESOURCE_MEM &&
+		    pci_resource_len(pdev, bar))
+			n += find_parts(pdev, bar, d);
+	if (n == 1)
+		return 0;
+	pci_err(pdev, "p2pmem: not adopted: the memory that %s has published is in %u pieces, must be in one\n",
+		dev_driver_string(&pdev->dev), n);
+	return -ENODEV;
+}
+
+static struct p2pmem *donate(struct pci_dev *pdev)
+{
+	struct p2pmem_donation d = {
+		.pdev = pdev,
+		.kind = pdev->class == PCI_CLASS_STORAGE_EXPRESS ?
+			P2PMEM_KIND_CMB : P2PMEM_KIND_BAR,
+	};
+	struct p2pmem *p;
+	int ret;
+
+	ret = find_memory(pdev, &d);
+	if (ret)
+		return ERR_PTR(ret);
+	p = p2pmem_donate_with(&d, &p2pmem_shared_backing);
+	if (IS_ERR(p) && PTR_ERR(p) != -ENODEV)
+		pci_err(pdev, "p2pmem: not adopted (error %ld)\n", PTR_ERR(p));
+	return p;
+}
+
+static void begin(struct pci_dev *pdev)
+{
+	struct adoption *a;
+
+	lockdep_assert_held(&adopt_lock);
+
+	a = kzalloc(sizeof(*a), GFP_KERNEL);
+	if (!a)
+		return;
+	a->p = donate(pdev);
+	if (IS_ERR(a->p)) {
+		kfree(a);
+		return;
+	}
+	a->pdev = pci_dev_get(pdev);
+	list_add_tail(&a->node, &adoptions);
+}
+
+/* A function's driver has bound, or somebody wants to know. */
+static void look(struct pci_dev *pdev)
+{
+	device_lock_assert(&pdev->dev);
+
+	mutex_lock(&adopt_lock);
+	if (running && adopt && pdev->dev.driver && pci_has_p2pmem(pdev) &&
+	    !find(pdev))
+		begin(pdev);
+	mutex_unlock(&adopt_lock);
+}
+
+/* Its driver is about to unbind, or we don't want it any more. */
+static void end(struct pci_dev *pdev)
+{
+	struct adoption *a;
+
+	device_lock_assert(&pdev->dev);
+
+	mutex_lock(&adopt_lock);
+	a = find(pdev);
+	mutex_unlock(&adopt_lock);
+	if (!a)
+		return;
+
+	p2pmem_withdraw(a->p);
+	mutex_lock(&adopt_lock);
+	list_del(&a->node);
+	mutex_unlock(&adopt_lock);
+	pci_dev_put(a->pdev);
+	kfree(a);
+}
+
+static int notified(struct notifier_block *nb, unsigned long action, void *data)
+{
+	struct pci_dev *pdev = to_pci_dev(data);
+
+	if (action == BUS_NOTIFY_BOUND_DRIVER)
+		look(pdev);
+	else if (action == BUS_NOTIFY_UNBIND_DRIVER)
+		end(pdev);
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block notifier = {
+	.notifier_call = notified,
+};
+
+static void look_at_all(void)
+{
+	struct pci_dev *pdev = NULL;
+
+	for_each_pci_dev(pdev) {
+		/* who publishes only now tells us when it has bound */
+		if (!pci_has_p2pmem(pdev))
+			continue;
+		device_lock(&pdev->dev);
+		look(pdev);
+		device_unlock(&pdev->dev);
+	}
+}
+
+static struct pci_dev *first(void)
+{
+	struct adoption *a;
+	struct pci_dev *pdev;
+
+	mutex_lock(&adopt_lock);
+	a = list_first_entry_or_null(&adoptions, struct adoption, node);
+	pdev = a ? pci_dev_get(a->pdev) : NULL;
+	mutex_unlock(&adopt_lock);
+	return pdev;
+}
+
+/* No new ones begin. One whose end has begun is waited for. */
+static void end_all(void)
+{
+	struct pci_dev *pdev;
+
+	while ((pdev = first())) {
+		device_lock(&pdev->dev);
+		end(pdev);
+		device_unlock(&pdev->dev);
+		pci_dev_put(pdev);
+	}
+}
+
+static int adopt_set(const char *val, const struct kernel_param *kp)
+{
+	bool value, now;
+
+	if (kstrtobool(val, &value)) {
+		pr_err("parameter adopt: must be 0 or 1\n");
+		return -EINVAL;
+	}
+	mutex_lock(&adopt_lock);
+	adopt = value;
+	now = running;
+	mutex_unlock(&adopt_lock);
+	if (!now)
+		return 0;
+	if (value)
+		look_at_all();
+	else
+		end_all();
+	return 0;
+}
+
+static const struct kernel_param_ops adopt_ops = {
+	.set = adopt_set,
+	.get = param_get_bool,
+};
+module_param_cb(adopt, &adopt_ops, &adopt, 0644);
+MODULE_PARM_DESC(adopt, "Adopt memory that other drivers publish for P2PDMA; 1 looks again, 0 withdraws it (default 1)");
+
+static void set_running(bool value)
+{
+	mutex_lock(&adopt_lock);
+	running = value;
+	mutex_unlock(&adopt_lock);
+}
+
+/**
+ * p2pmem_adopt_start() - adopt what is there and what comes
+ *
+ * Return: 0, or an error.
+ */
+int p2pmem_adopt_start(void)
+{
+	int ret = bus_register_notifier(&pci_bus_type, &notifier);
+
+	if (ret)
+		return ret;
+	set_running(true);
+	look_at_all();
+	return 0;
+}
+
+/**
+ * p2pmem_adopt_stop() - withdraw all that is adopted
+ *
+ * The parameter can still be written to, but nothing comes of it.
+ */
+void p2pmem_adopt_stop(void)
+{
+	set_running(false);
+	end_all();
+	bus_unregister_notifier(&pci_bus_type, &notifier);
+}
