@@ -130,16 +130,11 @@ static struct p2pmem *donate(struct pci_dev *pdev)
 		.kind = pdev->class == PCI_CLASS_STORAGE_EXPRESS ?
 			P2PMEM_KIND_CMB : P2PMEM_KIND_BAR,
 	};
-	struct p2pmem *p;
 	int ret;
 
 	ret = find_memory(pdev, &d);
-	if (ret)
-		return ERR_PTR(ret);
-	p = p2pmem_donate_with(&d, &p2pmem_shared_backing);
-	if (IS_ERR(p) && PTR_ERR(p) != -ENODEV)
-		pci_err(pdev, "p2pmem: not adopted (error %ld)\n", PTR_ERR(p));
-	return p;
+	return ret ? ERR_PTR(ret) :
+		     p2pmem_donate_with(&d, &p2pmem_shared_backing);
 }
 
 static void begin(struct pci_dev *pdev)
