@@ -336,6 +336,14 @@ class ImportTest(Taking):
         self.assertEqual(reap(fork(child)), -9)
         self.assertTrue(wait_for(lambda: available(self.name) == self.size - 8 * PAGE))
 
+    def look(self, i):
+        """Once the donor has gone the kernel itself says that there is no such call."""
+        try:
+            i.word()
+        except OSError as e:
+            if e.errno != errno.EINVAL:
+                raise
+
     def test_importers_against_unbind(self):
         stop = time.monotonic() + float(os.environ.get("SECONDS_OF_STRESS", "8"))
 
@@ -351,7 +359,7 @@ class ImportTest(Taking):
                         imports.append(Importer(fds[2], self.bdf))
                         imports[-1].pin()
                         imports[-1].map()
-                        imports[-1].word()
+                        self.look(imports[-1])
                 except OSError as e:
                     if e.errno not in gone:
                         raise
