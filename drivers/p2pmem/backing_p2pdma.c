@@ -4,14 +4,19 @@
  *
  * Only the PCI layer may make them. It puts them into a pool of its own, of
  * which we take everything at once and hand it out ourselves. It takes them
- * away only when the donor's driver unbinds, after the driver's remove().
+ * away only when the donor's driver unbinds, after the driver's remove(). Until
+ * then what was donated and withdrawn, or failed after its pages were made, has
+ * them still: they can't be made a second time, so we know which there are.
  *
  * That pool may also be another driver's, who uses it itself, and offers it to
  * others by publishing it (adopt.c). Then each region is taken from it when it
  * is made, and given back when its last user and its last pin have gone.
  */
+#include <linux/device.h>
 #include <linux/dma-mapping.h>
+#include <linux/list.h>
 #include <linux/mm.h>
+#include <linux/mutex.h>
 #include <linux/pci-p2pdma.h>
 #include <linux/pci.h>
 #include <linux/scatterlist.h>
@@ -60,21 +65,122 @@ static void take_base_reference(struct page *pages, unsigned long n)
 	}
 }
 
-static int take_all(struct p2pmem *p, struct p2pdma_backing *b)
+/**
+ * struct made - a range that has pages
+ * @node: in ranges
+ * @start: its first byte
+ * @size: bytes
+ */
+struct made {
+	struct list_head node;
+	phys_addr_t start;
+	u64 size;
+};
+
+static LIST_HEAD(ranges);
+static DEFINE_MUTEX(ranges_lock);	/* protects ranges; nothing is taken under it */
+
+/* Its driver unbinds, and the pages have just gone. */
+static void forget(void *data)
+{
+	struct made *m = data;
+
+	mutex_lock(&ranges_lock);
+	list_del(&m->node);
+	mutex_unlock(&ranges_lock);
+	kfree(m);
+}
+
+/* Has all of the donation's range pages already? -EBUSY: a part of it has. */
+static int already_made(const struct p2pmem *p)
+{
+	phys_addr_t end = p->phys + p->d.size;
+	const struct made *m;
+	int ret = 0;
+
+	mutex_lock(&ranges_lock);
+	list_for_each_entry(m, &ranges, node) {
+		if (m->start >= end || p->phys >= m->start + m->size)
+			continue;
+		ret = m->start <= p->phys && end <= m->start + m->size ? 1 : -EBUSY;
+		break;
+	}
+	mutex_unlock(&ranges_lock);
+	return ret;
+}
+
+static int make(struct p2pmem *p)
 {
 	struct pci_dev *pdev = p->d.pdev;
+	struct made *m = kzalloc(sizeof(*m), GFP_KERNEL);
+	int ret;
 
-	b->addr = pci_alloc_p2pmem(pdev, p->d.size);
+	if (!m)
+		return -ENOMEM;
+	m->start = p->phys;
+	m->size = p->d.size;
+	mutex_lock(&ranges_lock);
+	list_add(&m->node, &ranges);
+	mutex_unlock(&ranges_lock);
+
+	/* before the pages are made, so that it is undone after they have gone */
+	ret = devm_add_action_or_reset(&pdev->dev, forget, m);
+	if (ret)
+		return ret;
+	ret = pci_p2pdma_add_resource(pdev, p->d.bar, p->d.size, p->d.offset);
+	if (ret)
+		devm_release_action(&pdev->dev, forget, m);
+	return ret;
+}
+
+/**
+ * struct other - memory of the same function that the pool gave us instead
+ * @next: the next one
+ * @addr: it
+ */
+struct other {
+	struct other *next;
+	void *addr;
+};
+
+/*
+ * The pool can't be asked for a place. What it gives besides ours, of a donation that
+ * is no more, is kept until ours comes.
+ */
+static void *take_ours(struct p2pmem *p)
+{
+	struct pci_dev *pdev = p->d.pdev;
+	struct other *others = NULL, *o;
+	void *addr;
+
+	while ((addr = pci_alloc_p2pmem(pdev, p->d.size))) {
+		if (page_to_phys(virt_to_page(addr)) == p->phys)
+			break;
+		o = kzalloc(sizeof(*o), GFP_KERNEL);
+		if (!o) {
+			pci_free_p2pmem(pdev, addr, p->d.size);
+			addr = NULL;
+			break;
+		}
+		o->addr = addr;
+		o->next = others;
+		others = o;
+	}
+	while ((o = others)) {
+		others = o->next;
+		pci_free_p2pmem(pdev, o->addr, p->d.size);
+		kfree(o);
+	}
+	return addr;
+}
+
+static int take_all(struct p2pmem *p, struct p2pdma_backing *b)
+{
+	b->addr = take_ours(p);
 	if (!b->addr)
 		return -EBUSY;
 
 	p->pages = virt_to_page(b->addr);
-	if (page_to_phys(p->pages) != p->phys) {
-		/* an earlier donation of this function's memory */
-		pci_free_p2pmem(pdev, b->addr, p->d.size);
-		return -EBUSY;
-	}
-
 	b->counted = give_base_reference(p->pages, p->d.size >> PAGE_SHIFT);
 	return 0;
 }
@@ -88,14 +194,16 @@ static int p2pdma_add(struct p2pmem *p)
 	if (!b)
 		return -ENOMEM;
 
-	ret = pci_p2pdma_add_resource(p->d.pdev, p->d.bar, p->d.size,
-				      p->d.offset);
+	ret = already_made(p);
 	if (!ret)
+		ret = make(p);
+	if (ret >= 0)
 		ret = take_all(p, b);
 	if (ret) {
 		dev_err(&p->d.pdev->dev,
-			"p2pmem: BAR %d refused: the PCI layer has no P2PDMA pages for it (error %d)\n",
-			p->d.bar, ret);
+			"p2pmem: BAR %d refused: the PCI layer has no P2PDMA pages for it (error %d%s)\n",
+			p->d.bar, ret, ret == -EBUSY ?
+			": earlier ones are kept until the driver is unbound" : "");
 		kfree(b);
 		return ret;
 	}

@@ -221,14 +221,14 @@ static int p2pmem_mmap(struct file *file, struct vm_area_struct *vma)
 	return ret;
 }
 
-static struct p2pmem_file *file_new(struct p2pmem *p, kuid_t uid)
+static struct p2pmem_file *file_new(struct p2pmem *p, const struct cred *cred)
 {
 	struct p2pmem_file *f = kzalloc(sizeof(*f), GFP_KERNEL_ACCOUNT);
 
 	if (!f)
 		return NULL;
 	f->p = p;
-	f->account = p2pmem_account_new(p, uid);
+	f->account = p2pmem_account_new(p, cred);
 	if (!f->account) {
 		kfree(f);
 		return NULL;
@@ -246,7 +246,7 @@ static int p2pmem_open(struct inode *inode, struct file *file)
 	ret = p2pmem_enter(p);
 	if (ret)
 		return ret;
-	f = file_new(p, file->f_cred->uid);
+	f = file_new(p, file->f_cred);
 	p2pmem_leave(p);
 	if (!f)
 		return -ENOMEM;

@@ -16,7 +16,9 @@
  *    within move_notify.) A new level doesn't wait for it.
  *  - Nothing can be had of the buffer afterwards: ENODEV, or EPERM for one that the
  *    level refuses. When the donor goes mappings of programs give SIGBUS, as all of
- *    the donation's do: they are mappings of its inode.
+ *    the donation's do: they are mappings of its inode. An address for the CPU (vmap)
+ *    that somebody still has the kernel gives to the next one as well, without asking
+ *    us: so there is no such call any more (EINVAL).
  *
  * Locks: the buffer's reservation lock protects what says so. Its order:
  * mmap_lock, reservation lock, p->gate, p->lock. Holds are taken and put without it.
@@ -108,16 +110,21 @@ static void importer_revoke(void *ctx)
 		name_importer(i, "that ends when it lets go");
 }
 
-/* Fences and promises take as long as others want. */
-static void importer_settle(void *ctx)
+/*
+ * Fences and promises take as long as others want. That fences end is the kernel's
+ * own contract.
+ */
+static void importer_settle(void *ctx, bool goes)
 {
 	struct importer *i = ctx;
 	struct p2pmem_dmabuf *b = i->at->dmabuf->priv;
 
 	while (!dma_resv_wait_timeout(b->buf->resv, DMA_RESV_USAGE_BOOKKEEP, false,
 				      WARN_EVERY))
-		dev_warn(&b->r->p->dev, "DMA into a dma-buf of %zu KiB is still under way: the donor has to wait\n",
-			 b->buf->size >> 10);
+		dev_warn(&b->r->p->dev, "DMA into a dma-buf of %zu KiB is still under way: the %s has to wait\n",
+			 b->buf->size >> 10, goes ? "donor" : "new level");
+	if (!goes)
+		return;
 	while (!wait_event_timeout(b->let_go, !promised(i), WARN_EVERY))
 		name_importer(i, "the donor has to wait");
 }
@@ -297,8 +304,6 @@ static int dmabuf_vmap(struct dma_buf *buf, struct iosys_map *map)
 	struct p2pmem_region *r = b->r;
 
 	dma_resv_assert_held(buf->resv);
-	if (b->revoked)
-		return -ENODEV;
 	if (!has_importer(buf))
 		return -EOPNOTSUPP;
 	iosys_map_set_vaddr_iomem(map, r->p->io + ((u64)r->first << PAGE_SHIFT) +
@@ -354,18 +359,26 @@ static void dmabuf_release(struct dma_buf *buf)
 	kfree(b);
 }
 
+#define OPS						\
+	.attach			= dmabuf_attach,		\
+	.detach			= dmabuf_detach,		\
+	.pin			= dmabuf_pin,			\
+	.unpin			= dmabuf_unpin,			\
+	.map_dma_buf		= dmabuf_map,			\
+	.unmap_dma_buf		= dmabuf_unmap,			\
+	.begin_cpu_access	= dmabuf_begin_cpu_access,	\
+	.end_cpu_access		= dmabuf_end_cpu_access,	\
+	.mmap			= dmabuf_mmap,			\
+	.release		= dmabuf_release
+
 static const struct dma_buf_ops ops = {
-	.attach			= dmabuf_attach,
-	.detach			= dmabuf_detach,
-	.pin			= dmabuf_pin,
-	.unpin			= dmabuf_unpin,
-	.map_dma_buf		= dmabuf_map,
-	.unmap_dma_buf		= dmabuf_unmap,
+	OPS,
 	.vmap			= dmabuf_vmap,
-	.begin_cpu_access	= dmabuf_begin_cpu_access,
-	.end_cpu_access		= dmabuf_end_cpu_access,
-	.mmap			= dmabuf_mmap,
-	.release		= dmabuf_release,
+};
+
+/* Of a buffer whose donor has gone: that one call is not for us to refuse. */
+static const struct dma_buf_ops ops_gone = {
+	OPS,
 };
 
 /* The donor goes. @b->hold may not be there yet. */
@@ -375,6 +388,7 @@ static void revoke(void *ctx)
 
 	dma_resv_lock(b->buf->resv, NULL);
 	WRITE_ONCE(b->revoked, true);
+	WRITE_ONCE(b->buf->ops, &ops_gone);
 	dma_resv_unlock(b->buf->resv);
 }
 
@@ -441,3 +455,25 @@ struct file *p2pmem_dmabuf_export(struct p2pmem_region *r, u64 offset, u64 size,
 	buf->file->f_mapping = r->p->inode->i_mapping;
 	return buf->file;
 }
+
+/**
+ * p2pmem_hold_of_dmabuf() - the hold behind a dma-buf
+ * @buf: any dma-buf, of which the caller has a reference
+ *
+ * For p2pmem_hold_account(), by an importer that copies with the CPU. The hold is
+ * the buffer's, for as long as that is there: not to be put, and nothing else to be
+ * asked of it.
+ *
+ * Context: any.
+ * Return: the hold; NULL where the buffer isn't p2pmem memory.
+ */
+const struct p2pmem_hold *p2pmem_hold_of_dmabuf(const struct dma_buf *buf)
+{
+	const struct p2pmem_dmabuf *b;
+
+	if (READ_ONCE(buf->ops)->release != dmabuf_release)
+		return NULL;
+	b = buf->priv;
+	return b->hold;
+}
+EXPORT_SYMBOL_GPL(p2pmem_hold_of_dmabuf);

@@ -409,7 +409,7 @@ void p2pmem_withdraw(struct p2pmem *p)
 	close_gate(p);
 	p2pmem_holds_revoke(p, true);
 	drain(p);
-	p2pmem_holds_settle(p);
+	p2pmem_holds_settle(p, true);
 	p2pmem_regions_gone(p);
 	p->backing->remove(p);
 	iounmap(p->io);

@@ -14,8 +14,9 @@
  *
  * A holder that has handed the memory on, to others who may take their time to let
  * go, has a second callback, so that the others' holds needn't wait for them: after
- * the first one its hold is UNSETTLED (put: freed). When the donor goes the second
- * one follows, during which it is REVOKING again, then REVOKED.
+ * the first one its hold is UNSETTLED (put: freed). The second one follows when all
+ * have had the first; during it the hold is REVOKING again. Then it is REVOKED if
+ * the donor goes, and UNSETTLED still after a change of the level.
  *
  * A put of a LIVE hold takes it off p->holds, so revoke can't find it any
  * more: the callback is never called after p2pmem_hold_put() has returned,
@@ -64,6 +65,7 @@ enum hold_state {
  * @node: in p->holds while LIVE, in p->unsettled while UNSETTLED; p->lock
  * @rule_seq: the newest level known to allow it, as p->rule_seq counts them.
  *	In p->holds those that lag behind come first. p->lock
+ * @heard: its second callback has run, for a level. p->lock
  * @revoker: who runs the callback, to catch a put from inside it
  */
 struct p2pmem_hold {
@@ -76,6 +78,7 @@ struct p2pmem_hold {
 	enum hold_state state;
 	struct list_head node;
 	unsigned int rule_seq;
+	bool heard;
 	struct task_struct *revoker;
 };
 
@@ -578,14 +581,26 @@ static struct p2pmem_hold *next_to_revoke(struct p2pmem *p, bool all)
 	return h;
 }
 
-static struct p2pmem_hold *next_to_settle(struct p2pmem *p)
+static struct p2pmem_hold *first_to_settle(struct p2pmem *p, bool all)
+{
+	struct p2pmem_hold *h;
+
+	lockdep_assert_held(&p->lock);
+
+	h = list_first_entry_or_null(&p->unsettled, struct p2pmem_hold, node);
+	return h && h->heard && !all ? NULL : h;
+}
+
+static struct p2pmem_hold *next_to_settle(struct p2pmem *p, bool all)
 {
 	struct p2pmem_hold *h;
 
 	mutex_lock(&p->lock);
-	h = list_first_entry_or_null(&p->unsettled, struct p2pmem_hold, node);
-	if (h)
+	h = first_to_settle(p, all);
+	if (h) {
 		begin(h);
+		h->heard = true;
+	}
 	mutex_unlock(&p->lock);
 	return h;
 }
@@ -596,8 +611,9 @@ static void callback_returned(struct p2pmem *p, struct p2pmem_hold *h,
 {
 	mutex_lock(&p->lock);
 	WRITE_ONCE(h->state, state);
+	/* those that have been heard come last */
 	if (state == HOLD_UNSETTLED)
-		list_add_tail(&h->node, &p->unsettled);
+		list_add(&h->node, h->heard ? p->unsettled.prev : &p->unsettled);
 	mutex_unlock(&p->lock);
 	wake_up_all(&p->revoked);
 }
@@ -628,16 +644,18 @@ void p2pmem_holds_revoke(struct p2pmem *p, bool all)
 
 /**
  * p2pmem_holds_settle() - wait for those to whom holders have handed memory on
- * @p: the donation, after p2pmem_holds_revoke() of all
+ * @p: the donation, after p2pmem_holds_revoke()
+ * @all: as it was there
  *
- * When this returns they don't touch the memory any more either.
+ * When this returns they don't touch the memory any more either, but for those who
+ * may keep it as long as the donor is there.
  */
-void p2pmem_holds_settle(struct p2pmem *p)
+void p2pmem_holds_settle(struct p2pmem *p, bool all)
 {
 	struct p2pmem_hold *h;
 
-	while ((h = next_to_settle(p))) {
-		h->ops->settle(h->ctx);
-		callback_returned(p, h, HOLD_REVOKED);
+	while ((h = next_to_settle(p, all))) {
+		h->ops->settle(h->ctx, all);
+		callback_returned(p, h, all ? HOLD_REVOKED : HOLD_UNSETTLED);
 	}
 }

@@ -20,6 +20,6 @@ struct p2pmem_hold *p2pmem_hold_nobodys(struct p2pmem_region *r, u64 offset,
 					const struct p2pmem_hold_ops *ops,
 					void *ctx);
 void p2pmem_holds_revoke(struct p2pmem *p, bool all);
-void p2pmem_holds_settle(struct p2pmem *p);
+void p2pmem_holds_settle(struct p2pmem *p, bool all);
 
 #endif /* _P2PMEM_HOLD_H */

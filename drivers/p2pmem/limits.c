@@ -3,17 +3,19 @@
  * Limits: how much of one donation a file and a user may have.
  *
  * Each opening of the device has an account, and so has each user with an account,
- * who is whoever opened it (the real uid, which is the same in every user
- * namespace). A region is charged to the account of the file that it came from for
- * as long as its pages are in use, which may be longer than the file is open: so
- * the account lives until the file is closed and its last region destroyed, and
- * its user until the last account has gone. Passing a region on to another user
- * doesn't move the charge. What is charged is pages; a place of a persistent
- * donation that several regions cover is charged to each.
+ * who is whoever opened it (the real uid, as the initial user namespace has it;
+ * payer() says who that is for one that has many). A region is charged to the
+ * account of the file that it came from for as long as its pages are in use, which
+ * may be longer than the file is open: so the account lives until the file is
+ * closed and its last region destroyed, and its user until the last account has
+ * gone. Passing a region on to another user doesn't move the charge. What is
+ * charged is pages; a place of a persistent donation that several regions cover is
+ * charged to each.
  *
  * Everything here is under p->lock, which is what makes it exact: a region is
  * charged and takes its pages, or gives them back and is uncharged, in one go.
  */
+#include <linux/cred.h>
 #include <linux/list.h>
 #include <linux/lockdep.h>
 #include <linux/module.h>
@@ -21,6 +23,7 @@
 #include <linux/slab.h>
 #include <linux/sysfs.h>
 #include <linux/uidgid.h>
+#include <linux/user_namespace.h>
 
 #include "donation.h"
 #include "limits.h"
@@ -89,17 +92,36 @@ static struct p2pmem_user *user_of(struct p2pmem *p, kuid_t uid)
 	return NULL;
 }
 
+/*
+ * An ordinary user who may map a range of uids (/etc/subuid) can be any of them in a
+ * user namespace of its own, and keeps its groups there: with a limit for each uid
+ * it would have as many. So it is the user who made the outermost such namespace,
+ * whatever uid it has inside. In one that root made uids are as root has given them.
+ */
+static kuid_t payer(const struct cred *cred)
+{
+	const struct user_namespace *ns;
+	kuid_t uid = cred->uid;
+
+	for (ns = cred->user_ns; ns->parent; ns = ns->parent)
+		if (!uid_eq(ns->owner, GLOBAL_ROOT_UID))
+			uid = ns->owner;
+	return uid;
+}
+
 /**
  * p2pmem_account_new() - the device is opened
  * @p: the donation, of which the caller keeps a reference while the account is open
- * @uid: who opens it
+ * @cred: who opens it
  *
  * Return: the account, for p2pmem_account_close(); NULL: no memory.
  */
-struct p2pmem_account *p2pmem_account_new(struct p2pmem *p, kuid_t uid)
+struct p2pmem_account *p2pmem_account_new(struct p2pmem *p,
+					  const struct cred *cred)
 {
 	struct p2pmem_account *a = kzalloc(sizeof(*a), GFP_KERNEL_ACCOUNT);
 	struct p2pmem_user *u = kzalloc(sizeof(*u), GFP_KERNEL_ACCOUNT);
+	kuid_t uid = payer(cred);
 
 	if (!a || !u) {
 		kfree(a);

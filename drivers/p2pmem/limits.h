@@ -5,13 +5,13 @@
 #ifndef _P2PMEM_LIMITS_H
 #define _P2PMEM_LIMITS_H
 
-#include <linux/uidgid_types.h>
-
 struct attribute_group;
+struct cred;
 struct p2pmem;
 struct p2pmem_account;
 
-struct p2pmem_account *p2pmem_account_new(struct p2pmem *p, kuid_t uid);
+struct p2pmem_account *p2pmem_account_new(struct p2pmem *p,
+					  const struct cred *cred);
 void p2pmem_account_close(struct p2pmem *p, struct p2pmem_account *a);
 
 int p2pmem_charge(struct p2pmem *p, struct p2pmem_account *a,

@@ -5,7 +5,8 @@
  *
  * A rule holds for everybody at once. When the write of a stricter level
  * returns, no client that it refuses has a hold: the ones it had are revoked
- * as if the donor had gone.
+ * as if the donor had gone. DMA of theirs that was under way is waited for, what
+ * they were promised to keep (dmabuf.c) isn't: that may last as long as they like.
  *
  * Lock order: p->rule_lock, then a holder's own locks (in its callback), then
  * those of region.c.
@@ -73,6 +74,7 @@ static void set_level(struct p2pmem *p, enum p2pmem_distance level)
 	mutex_unlock(&p->lock);
 	if (changed) {
 		p2pmem_holds_revoke(p, false);
+		p2pmem_holds_settle(p, false);
 		p2pmem_event(p, "level", "LEVEL", p2pmem_policy_name(level));
 	}
 	mutex_unlock(&p->rule_lock);

@@ -205,6 +205,7 @@ static int map_dmabuf(struct srnic_backing *b, struct device *client, int fd,
 		      u64 offset, u64 length)
 {
 	struct srnic_dmabuf *buf;
+	struct srnic_peer *peer;
 	unsigned long addr;
 	bool io;
 
@@ -218,6 +219,10 @@ static int map_dmabuf(struct srnic_backing *b, struct device *client, int fd,
 		return -EACCES;
 	/* what may be asked for later (srnic_mr_rereg()) */
 	b->writable = srnic_dmabuf_writable(buf);
+	peer = srnic_dmabuf_peer(buf);
+	if (IS_ERR(peer))
+		return PTR_ERR(peer);
+	b->peer = peer;
 	b->mtt = srnic_mtt_alloc(1);
 	if (!b->mtt)
 		return -ENOMEM;
@@ -260,7 +265,7 @@ struct srnic_backing *srnic_backing_get_dmabuf(struct srnic_mpt *mpt,
  */
 const char *srnic_backing_kind(const struct srnic_backing *b)
 {
-	return b->peer ? "peer" : b->dmabuf ? "dmabuf" : "ram";
+	return b->dmabuf ? "dmabuf" : b->peer ? "peer" : "ram";
 }
 
 /**

@@ -24,7 +24,7 @@ struct srnic_peer;
  * @mtt: where it is
  * @umem: pinned pages, of user memory, or
  * @peer: a hold on memory of a donor, or
- * @dmabuf: a mapped dma-buf
+ * @dmabuf: a mapped dma-buf; where that is a donor's, @peer is for its figures
  * @writable: it may be written
  * @lock: protects all below; users' keys live and die under it, so that a
  *	revoke misses none

@@ -22,6 +22,8 @@
 #include <linux/slab.h>
 #include <linux/version.h>
 
+#include "peer.h"
+
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
 MODULE_IMPORT_NS("DMA_BUF");
 #else
@@ -211,6 +213,17 @@ unsigned long srnic_dmabuf_addr(const struct srnic_dmabuf *buf, bool *io)
 	if (*io)
 		return (__force unsigned long)buf->map.vaddr_iomem + buf->offset;
 	return (unsigned long)buf->map.vaddr + buf->offset;
+}
+
+/**
+ * srnic_dmabuf_peer() - the donor whose memory it is
+ * @buf: buffer, which is there for as long as the answer
+ *
+ * Return: as srnic_peer_of_dmabuf().
+ */
+struct srnic_peer *srnic_dmabuf_peer(const struct srnic_dmabuf *buf)
+{
+	return srnic_peer_of_dmabuf(buf->buf);
 }
 
 /**

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Memory of donors, by way of p2pmem: a hold on a range, which keeps it ours
- * when the program unmaps it, and which the donor can take back.
+ * when the program unmaps it, and which the donor can take back. Where it comes as
+ * a dma-buf that is the buffer's business, and its hold is there to be told what
+ * has been copied.
  */
 #include "peer.h"
 
@@ -11,12 +13,14 @@
 
 /**
  * struct srnic_peer - a range of a donor's memory
- * @hold: p2pmem's part
+ * @hold: p2pmem's part; NULL: it is the dma-buf's
+ * @told: whose figures they are: @hold, or the dma-buf's
  * @revoke: whom to tell when the donor goes
  * @ctx: what to tell it with
  */
 struct srnic_peer {
 	struct p2pmem_hold *hold;
+	const struct p2pmem_hold *told;
 	void (*revoke)(void *ctx);
 	void *ctx;
 };
@@ -67,6 +71,28 @@ struct srnic_peer *srnic_peer_get(struct device *client, unsigned long start,
 		return ERR_CAST(hold);
 	}
 	peer->hold = hold;
+	peer->told = hold;
+	return peer;
+}
+
+/**
+ * srnic_peer_of_dmabuf() - a dma-buf's memory, if it is a donor's
+ * @buf: dma-buf, which stays until srnic_peer_put()
+ *
+ * Return: for srnic_peer_account(), and for nothing else; NULL: it is no memory of
+ * a donor; ERR_PTR(-ENOMEM).
+ */
+struct srnic_peer *srnic_peer_of_dmabuf(const struct dma_buf *buf)
+{
+	const struct p2pmem_hold *hold = p2pmem_hold_of_dmabuf(buf);
+	struct srnic_peer *peer;
+
+	if (!hold)
+		return NULL;
+	peer = kzalloc(sizeof(*peer), GFP_KERNEL_ACCOUNT);
+	if (!peer)
+		return ERR_PTR(-ENOMEM);
+	peer->told = hold;
 	return peer;
 }
 
@@ -103,7 +129,7 @@ void __iomem *srnic_peer_addr(const struct srnic_peer *peer)
  */
 void srnic_peer_account(const struct srnic_peer *peer, u64 in, u64 out)
 {
-	p2pmem_hold_account(peer->hold, in, out);
+	p2pmem_hold_account(peer->told, in, out);
 }
 
 /**

@@ -11,6 +11,7 @@
 #include <linux/types.h>
 
 struct device;
+struct dma_buf;
 struct page;
 struct srnic_peer;
 
@@ -18,6 +19,8 @@ struct srnic_peer;
 struct srnic_peer *srnic_peer_get(struct device *client, unsigned long start,
 				  size_t length, bool writable,
 				  void (*revoke)(void *ctx), void *ctx);
+/* The same of a dma-buf; only for srnic_peer_account(). */
+struct srnic_peer *srnic_peer_of_dmabuf(const struct dma_buf *buf);
 void srnic_peer_put(struct srnic_peer *peer);
 void __iomem *srnic_peer_addr(const struct srnic_peer *peer);
 /* For the donor's figures: bytes written into its memory, bytes read from it. */

@@ -79,6 +79,7 @@
  */
 
 struct device;
+struct dma_buf;
 struct module;
 struct p2pmem;
 struct p2pmem_hold;
@@ -148,13 +149,15 @@ void p2pmem_notify_health(struct p2pmem *p, const char *text);
  *	returned the hold.
  * @settle: for a holder that has handed the memory on to others and can't make them
  *	let go of it at once; else NULL. Called some time after @revoke, when all
- *	others have been revoked and no program has the memory mapped any more.
- *	When it returns, those others don't touch the memory any more. The same
- *	rules as for @revoke. Not called if the hold is put before.
+ *	others have been revoked. When it returns, those others don't touch the
+ *	memory any more; if @goes isn't set, it is only the level that refuses the
+ *	client, and it needn't wait for what has no bound. If the donor goes after
+ *	that it is called once more; no program has the memory mapped any more
+ *	then. The same rules as for @revoke. Not called if the hold is put before.
  */
 struct p2pmem_hold_ops {
 	void (*revoke)(void *ctx);
-	void (*settle)(void *ctx);
+	void (*settle)(void *ctx, bool goes);
 };
 
 struct p2pmem_hold *p2pmem_hold_user_range(struct device *client,
@@ -177,6 +180,7 @@ void __iomem *p2pmem_hold_addr(const struct p2pmem_hold *h);
 bool p2pmem_has_page(const struct page *page);
 int p2pmem_hold_persist(struct p2pmem_hold *h, u64 offset, u64 len);
 void p2pmem_hold_account(const struct p2pmem_hold *h, u64 in, u64 out);
+const struct p2pmem_hold *p2pmem_hold_of_dmabuf(const struct dma_buf *buf);
 int p2pmem_hold_sgt(const struct p2pmem_hold *h, struct sg_table *sgt);
 
 #endif /* _LINUX_P2PMEM_H */

@@ -7,6 +7,7 @@
  * memory goes; or doesn't, if the test wants to see what becomes of that.
  */
 #include <linux/dma-buf.h>
+#include <linux/dma-fence.h>
 #include <linux/dma-mapping.h>
 #include <linux/dma-resv.h>
 #include <linux/fs.h>
@@ -33,6 +34,7 @@
  * @pins: how often it is pinned; reservation lock
  * @sgt: the mapping, or NULL; reservation lock
  * @notified: how often we were told; reservation lock
+ * @fence: of DMA that is under way, or NULL; reservation lock
  */
 struct import {
 	struct mutex lock;	/* see above */
@@ -43,7 +45,49 @@ struct import {
 	unsigned int pins;
 	struct sg_table *sgt;
 	unsigned int notified;
+	struct dma_fence *fence;
 };
+
+static DEFINE_SPINLOCK(fence_lock);	/* what a fence needs; of all of them */
+
+static const char *fence_name(struct dma_fence *fence)
+{
+	return "p2pmem_importer";
+}
+
+static const struct dma_fence_ops fence_ops = {
+	.get_driver_name = fence_name,
+	.get_timeline_name = fence_name,
+};
+
+static long begin_dma(struct import *i)
+{
+	struct dma_fence *fence;
+	long ret;
+
+	if (i->fence)
+		return -EBUSY;
+	ret = dma_resv_reserve_fences(i->buf->resv, 1);
+	if (ret)
+		return ret;
+	fence = kzalloc(sizeof(*fence), GFP_KERNEL);
+	if (!fence)
+		return -ENOMEM;
+	dma_fence_init(fence, &fence_ops, &fence_lock, dma_fence_context_alloc(1), 1);
+	dma_resv_add_fence(i->buf->resv, fence, DMA_RESV_USAGE_BOOKKEEP);
+	i->fence = fence;
+	return 0;
+}
+
+static long end_dma(struct import *i)
+{
+	if (!i->fence)
+		return -EINVAL;
+	dma_fence_signal(i->fence);
+	dma_fence_put(i->fence);
+	i->fence = NULL;
+	return 0;
+}
 
 static void unmap(struct import *i)
 {
@@ -120,6 +164,7 @@ static void detach(struct import *i)
 	if (!i->at)
 		return;
 	dma_resv_lock(i->buf->resv, NULL);
+	end_dma(i);
 	unmap(i);
 	while (i->pins--)
 		dma_buf_unpin(i->at);
@@ -167,11 +212,12 @@ static long unpin(struct import *i)
 	return 0;
 }
 
-/* Pinned for as long as it is looked at. */
+/* Pinned for as long as it is looked at, if it isn't already. */
 static long look(struct import *i, __u64 *word)
 {
+	bool pinned = i->pins;
 	struct iosys_map m;
-	long ret = pin(i);
+	long ret = pinned ? 0 : pin(i);
 
 	if (ret)
 		return ret;
@@ -180,7 +226,8 @@ static long look(struct import *i, __u64 *word)
 		*word = m.is_iomem ? readq(m.vaddr_iomem) : *(u64 *)m.vaddr;
 		dma_buf_vunmap(i->buf, &m);
 	}
-	unpin(i);
+	if (!pinned)
+		unpin(i);
 	return ret;
 }
 
@@ -206,6 +253,10 @@ static long locked(struct import *i, unsigned int cmd, union answer *answer)
 		return map(i, &answer->map);
 	case IMPORTER_VMAP:
 		return look(i, &answer->word);
+	case IMPORTER_FENCE:
+		return begin_dma(i);
+	case IMPORTER_SIGNAL:
+		return end_dma(i);
 	}
 	return -ENOTTY;
 }

@@ -52,5 +52,8 @@ struct importer_map {
 #define IMPORTER_VMAP		_IOR(0xBC, 0x95, __u64)	/* reads one word */
 #define IMPORTER_NOTIFIED	_IO(0xBC, 0x96)		/* returns how often */
 #define IMPORTER_CPU_ACCESS	_IO(0xBC, 0x97)		/* begin and end */
+/* DMA under way: a fence on the buffer, and its end */
+#define IMPORTER_FENCE		_IO(0xBC, 0x98)
+#define IMPORTER_SIGNAL		_IO(0xBC, 0x99)
 
 #endif /* _P2PMEM_IMPORTER_H */

@@ -4,7 +4,8 @@
  *
  * It stands where an RNIC driver stands: it resolves user ranges, touches the
  * memory through the hold, and lets go of it when it is revoked. Whether the
- * core keeps its promises is judged by the program.
+ * core keeps its promises is judged by the program. It also donates, for what no
+ * donor does: again and again while one driver is bound.
  */
 #include <linux/delay.h>
 #include <linux/fs.h>
@@ -47,6 +48,7 @@ struct taken {
  * @found: what TAKER_FIND has found, a reference; or NULL
  * @clients: for whom, references
  * @n: how many they are
+ * @given: what TAKER_DONATE has donated, or NULL
  *
  * The test program sees to it that nobody uses these while they are changed,
  * and that clients stay registered.
@@ -57,6 +59,7 @@ struct taker {
 	struct p2pmem *found;
 	struct device *clients[TAKER_CLIENTS];
 	unsigned int n;
+	struct p2pmem *given;
 };
 
 static atomic_t revokes;
@@ -289,6 +292,42 @@ static long health(struct taker *taker, const void __user *user)
 	return 0;
 }
 
+static long withdraw(struct taker *taker)
+{
+	if (!taker->given)
+		return -EINVAL;
+	p2pmem_withdraw(taker->given);
+	taker->given = NULL;
+	return 0;
+}
+
+static long donate(struct taker *taker, const void __user *user)
+{
+	struct p2pmem_donation d = { .owner = THIS_MODULE };
+	struct taker_donation arg;
+	struct device *dev;
+	struct p2pmem *p;
+
+	if (copy_from_user(&arg, user, sizeof(arg)))
+		return -EFAULT;
+	if (taker->given)
+		return -EBUSY;
+	arg.pdev[TAKER_NAME - 1] = '\0';
+	dev = find_client(arg.pdev);
+	if (!dev)
+		return -ENODEV;
+	d.pdev = to_pci_dev(dev);
+	d.bar = arg.bar;
+	d.offset = arg.offset;
+	d.size = arg.size;
+	p = p2pmem_donate(&d);
+	put_device(dev);
+	if (IS_ERR(p))
+		return PTR_ERR(p);
+	taker->given = p;
+	return 0;
+}
+
 static long taker_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	struct taker *taker = file->private_data;
@@ -319,6 +358,10 @@ static long taker_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return account(&taker->all, user);
 	case TAKER_HEALTH:
 		return health(taker, user);
+	case TAKER_DONATE:
+		return donate(taker, user);
+	case TAKER_WITHDRAW:
+		return withdraw(taker);
 	}
 	return -ENOTTY;
 }
@@ -345,6 +388,7 @@ static int taker_release(struct inode *inode, struct file *file)
 	xa_destroy(&taker->all);
 	put_device(taker->client);
 	forget(taker);
+	withdraw(taker);
 	kfree(taker);
 	return 0;
 }

@@ -82,6 +82,22 @@ struct taker_account {
 	__u32 pad;
 };
 
+/**
+ * struct taker_donation - what p2pmem_donate() is told
+ * @offset: first byte within the BAR
+ * @size: bytes
+ * @bar: number
+ * @pad: zero
+ * @pdev: PCI address of the function, which is bound to some donor
+ */
+struct taker_donation {
+	__u64 offset;
+	__u64 size;
+	__u32 bar;
+	__u32 pad;
+	char pdev[TAKER_NAME];
+};
+
 #define TAKER_HOLD	_IOWR(0xBC, 0x80, struct taker_hold)
 #define TAKER_PUT	_IO(0xBC, 0x81)		/* id as the argument */
 #define TAKER_COPY	_IOWR(0xBC, 0x82, struct taker_copy)
@@ -97,5 +113,8 @@ struct taker_account {
 #define TAKER_ACCOUNT	_IOWR(0xBC, 0x94, struct taker_account)
 /* as the donor of what TAKER_FIND has found would say it */
 #define TAKER_HEALTH	_IOW(0xBC, 0x95, char[TAKER_NAME])
+/* one for each file, which withdraws it when it is closed */
+#define TAKER_DONATE	_IOW(0xBC, 0x96, struct taker_donation)
+#define TAKER_WITHDRAW	_IO(0xBC, 0x97)
 
 #endif /* _P2PMEM_TAKER_H */

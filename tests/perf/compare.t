@@ -14,6 +14,7 @@ if [ -z "${HOST:-}" ]; then
 fi
 . /srnic/tests/vm/lib/lib.sh
 . /srnic/tests/perf/table.sh
+. /srnic/tests/perf/turns.sh
 from_a
 
 # name, messages, value (awk), unit, better, command
@@ -24,42 +25,10 @@ tests=(
 	"ib_write_lat 8 B|500|\$5|us|low|ib_write_lat -s 8"
 )
 
-switches()
-{
-	local a b
-
-	a=$(awk '$1 == "ctxt" { print $2 }' /proc/stat)
-	b=$(on_b "awk '\$1 == \"ctxt\" { print \$2 }' /proc/stat")
-	echo $((a + b))
-}
-
-# once N TYPE COMMAND VALUE: the value to $result, the switches to $switched
-once()
-{
-	local n=$1 type=$2 command=$3 value=$4 before out
-
-	export DEV_A=${type}0 DEV_B=${type}0
-	before=$(switches)
-	# shellcheck disable=SC2086 # words
-	out=$(PERF_TIMEOUT=120 perf $command -n "$n") ||
-		{ diag "$out"; bail "$type: $command"; }
-	switched=$(($(switches) - before))
-	result=$(awk "\$1 ~ /^[0-9]+\$/ && \$2 == $n { print $value }" <<<"$out")
-	[ -n "$result" ] || { diag "$out"; bail "$type: $command: no result"; }
-}
-
-down()
-{
-	case $1 in
-	rxe)	both "rdma link del rxe0; rmmod rdma_rxe" ;;
-	*)	both "rdma link del srnic0; rmmod srnic" ;;
-	esac
-}
-
+result='' switched=''	# by once()
 for ((round = 1; round <= ROUNDS; round++)); do
 	for type in srnic rxe; do
-		both "rdma_up $type && wait_for 20 gid_index ${type}0 \$MY_IP" >/dev/null ||
-			bail "no ${type}0"
+		turn $type
 		for i in "${!tests[@]}"; do
 			IFS='|' read -r name n value unit _ command <<<"${tests[i]}"
 			if [ "$round" = 1 ]; then
@@ -75,7 +44,7 @@ for ((round = 1; round <= ROUNDS; round++)); do
 			echo "$result" >>"/tmp/result.$type.$i"
 			diag "round $round: $type: $name: $result $unit"
 		done
-		down $type || bail "$type doesn't unload"
+		turn_ends $type
 	done
 done
 

@@ -4,4 +4,4 @@
 # p2pmem_take.t, p2pmem_rules.t and p2pmem_block.t under KASAN, lockdep and kmemleak,
 # with pages of type PCI_P2PDMA. That allocations fail is p2pmem_debug.t's.
 export SECONDS_OF_STRESS=6 ROUNDS=500
-exec /srnic/tests/vm/guest/p2pmem_suite.py take dmabuf rules srnic_rules find block
+exec /srnic/tests/vm/guest/p2pmem_suite.py take limits dmabuf rules srnic_rules find block

@@ -4,7 +4,7 @@
 Three streams for each guest: the console, in which a complaint of the kernel
 ends the run; the script's output; and the control port, on which a guest
 says one line at a time: booted, exit STATUS, passive (nothing runs here, the
-others decide), monitor COMMAND (for its own QEMU).
+others decide), monitor COMMAND (for its own QEMU), kill (the same QEMU, at once).
 """
 
 import os
@@ -171,6 +171,8 @@ class Watch:
             guest.status = int(rest)
         elif word == "monitor":
             self._monitor(guest, rest)
+        elif word == "kill":
+            guest.machine.process.kill()
 
     def _monitor(self, guest, command):
         try:

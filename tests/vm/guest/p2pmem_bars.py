@@ -6,11 +6,12 @@ by hand). The kernel has iomem=relaxed."""
 
 import errno
 import os
+import struct
 import subprocess
 import unittest
 
-from p2pmem_guest import (IVSHMEM, NVME, PCI, Bar, Mapping, attach, attr, available,
-                          detach, donations, log_mark, log_since, main, opened,
+from p2pmem_guest import (IVSHMEM, NVME, PCI, Bar, Mapping, Taker, attach, attr,
+                          available, detach, donations, log_mark, log_since, main, opened,
                           pci_functions, read, write)
 
 DRIVER = "p2pmem_bar"
@@ -49,6 +50,34 @@ class BarsTest(unittest.TestCase):
             self.assertTrue(all_of_it[start * MIB:end * MIB] == before[start * MIB:end * MIB])
         for m in (first, second, third):
             m.unmap()
+
+    def test_donated_again(self):
+        """While one driver is bound, as none of ours does: the same range, and parts
+        of it. The P2PDMA kernel keeps pages that it has made until the driver goes."""
+        write(BARS, f"{self.one}:2@0+2M")
+        attach(DRIVER, self.one)
+        taker = Taker()
+        for start, size in ((4, 8), (4, 8), (8, 4), (6, 2), (4, 8)):
+            name = taker.donate(self.one, 2, start * MIB, size * MIB)
+            m = Mapping(opened(name), size * MIB)
+            m.put(size * MIB - 8, struct.pack("<II", start, size))
+            m.unmap()
+            self.assertEqual(available(name), size * MIB)
+            taker.withdraw()
+            at = (start + size) * MIB - 8
+            self.assertEqual(Bar(self.one, 2).map[at:at + 8], struct.pack("<II", start, size))
+        # some of it has pages, some has none
+        mark = log_mark("p2pmem test: again")
+        try:
+            taker.donate(self.one, 2, 10 * MIB, 4 * MIB)
+        except OSError as e:
+            self.assertEqual(e.errno, errno.EBUSY)
+            self.assertTrue(os.path.exists(PCI + self.one + "/p2pmem"))
+            self.assertIn("until the driver is unbound", " ".join(log_since(mark)))
+        taker.close()
+        detach(self.one)
+        write(BARS, f"{self.one}:2@10M+4M")
+        self.assertEqual(self.donated(self.one), [(4, "0")])
 
     def test_two_functions(self):
         write(BARS, f"{self.one}:2@0+2M,{self.two}:2:persistent")
@@ -153,4 +182,4 @@ class BarsTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    main(DRIVER)
+    main(DRIVER, "p2pmem_taker")

@@ -15,7 +15,7 @@ import unittest
 
 from p2pmem_guest import (IVSHMEM, PAGE, PCI, Mapping, Taker, available, bind, fork,
                           log_mark, log_since, main, opened, pci_functions, read, reap, set_attr,
-                          unbind, wait_for, write)
+                          statistic, unbind, wait_for, write)
 from p2pmem_ioctl import alloc, close, distance, export, region_info
 from p2pmem_rdma import Rdma, rdmanode
 from p2pmem_take import Taking
@@ -61,6 +61,13 @@ class Importer:
 
     def notified(self):
         return fcntl.ioctl(self.fd, 0xBC96)
+
+    def fence(self):
+        """DMA is under way until signal()."""
+        fcntl.ioctl(self.fd, 0xBC98)
+
+    def signal(self):
+        fcntl.ioctl(self.fd, 0xBC99)
 
     def cpu_access(self):
         fcntl.ioctl(self.fd, 0xBC97)
@@ -209,8 +216,10 @@ class ImportTest(Taking):
             self.assertEqual(n.notified(), 1)
             self.fails(errno.ENODEV, n.map)
             self.fails(errno.ENODEV, n.pin)
-            self.fails(errno.ENODEV, n.word)
             self.fails(errno.ENODEV, n.cpu_access)
+        self.fails(errno.ENODEV, idle.word)
+        # it still has a pin, so nobody but the kernel itself is asked
+        self.fails(errno.EINVAL, i.word)
         self.fails(errno.ENODEV, Importer, self.buf, self.client)
         self.fails(errno.ENODEV, Mapping, self.buf, PAGE)
         # the donor comes back: these are still dead
@@ -245,6 +254,43 @@ class ImportTest(Taking):
         late = Importer(self.buf, self.client)
         for i in (far, near, late):
             i.close()
+
+    def test_dma_under_way_is_waited_for(self):
+        """By a stricter level, and by the donor; nobody else waits for it."""
+        taker, m = Taker(), Mapping(self.region, PAGE)
+        for how, code in ((lambda: set_attr(self.name, "level", "function"), errno.EPERM),
+                          (lambda: unbind(self.bdf), errno.ENODEV)):
+            taker.client(self.client)
+            h = taker.hold(m.address, PAGE)
+            i = Importer(self.buf, self.client)
+            i.fence()
+            t = threading.Thread(target=how)
+            t.start()
+            self.assertTrue(wait_for(i.notified))
+            self.comes_to(code, i.pin)
+            self.comes_to(errno.EIO, taker.read, h, 0)
+            t.join(0.3)
+            self.assertTrue(t.is_alive())
+            i.signal()
+            t.join(10)
+            self.assertFalse(t.is_alive())
+            taker.put(h)
+            i.close()
+            if code == errno.EPERM:
+                set_attr(self.name, "level", "any")
+        m.unmap()
+        taker.close()
+
+    def comes_to(self, code, what, *args):
+        """Sooner or later it fails so."""
+        def fails():
+            try:
+                what(*args)
+            except OSError as e:
+                return e.errno == code
+            return False
+
+        self.assertTrue(wait_for(fails))
 
     def test_the_donor_waits_for_the_deaf_and_names_them(self):
         i = Importer(self.buf, self.bdf, DEAF)
@@ -290,6 +336,14 @@ class ImportTest(Taking):
         self.assertEqual(reap(fork(child)), -9)
         self.assertTrue(wait_for(lambda: available(self.name) == self.size - 8 * PAGE))
 
+    def look(self, i):
+        """Once the donor has gone the kernel itself says that there is no such call."""
+        try:
+            i.word()
+        except OSError as e:
+            if e.errno != errno.EINVAL:
+                raise
+
     def test_importers_against_unbind(self):
         stop = time.monotonic() + float(os.environ.get("SECONDS_OF_STRESS", "8"))
 
@@ -305,7 +359,7 @@ class ImportTest(Taking):
                         imports.append(Importer(fds[2], self.bdf))
                         imports[-1].pin()
                         imports[-1].map()
-                        imports[-1].word()
+                        self.look(imports[-1])
                 except OSError as e:
                     if e.errno not in gone:
                         raise
@@ -326,6 +380,9 @@ class RdmaTest(Rdma):
         mr = DmaBufMR(self.node.pds["pd"], PAGE, rdmanode.ALL, buf, PAGE)
         close(region, buf)
         self.exchange(mr.rkey, PAGE, m)
+        # WRITE, READ, two atomics: the donor's figures have them all
+        self.assertEqual([statistic(self.name, f"bytes_{i}") for i in ("in", "out")],
+                         [len(MAGIC) + 2 * 8] * 2)
         m.unmap()
         self.used(4 * PAGE)
         mr.close()
@@ -414,9 +471,17 @@ class RdmaTest(Rdma):
                                        address=m.address))]
         for at, mr in mrs:
             self.exchange(mr.rkey, at, m)
+        early = Importer(buf, self.bdf)
+        early.pin()
+        early.word()
         start = time.monotonic()
         unbind(self.bdf)
         self.assertLess(time.monotonic() - start, 5)
+        # the address that the key was made with is no good to the next one
+        with self.assertRaises(OSError) as e:
+            early.word()
+        self.assertEqual(e.exception.errno, errno.EINVAL)
+        early.close()
         with self.assertRaises(PyverbsRDMAError) as e:
             DmaBufMR(self.node.pds["pd"], PAGE, rdmanode.ALL, buf, 0)
         self.assertEqual(e.exception.error_code, errno.ENODEV)

@@ -286,6 +286,8 @@ class Taker:
     SGT = 0xC018BC93
     ACCOUNT = 0xC028BC94
     HEALTH = 0x4020BC95
+    DONATE = 0x4038BC96
+    WITHDRAW = 0x0000BC97
 
     def __init__(self):
         self.fd = os.open("/dev/p2pmem_taker", os.O_RDWR | os.O_CLOEXEC)
@@ -333,6 +335,16 @@ class Taker:
 
     def health(self, text):
         fcntl.ioctl(self.fd, self.HEALTH, text.encode().ljust(32, b"\0"))
+
+    def donate(self, bdf, bar, offset, size):
+        """In the place of the driver that is bound; returns 'p2pmemN'."""
+        before = donations(bdf)
+        fcntl.ioctl(self.fd, self.DONATE,
+                    struct.pack("QQII32s", offset, size, bar, 0, bdf.encode()))
+        return next(name for name in donations(bdf) if name not in before)
+
+    def withdraw(self):
+        fcntl.ioctl(self.fd, self.WITHDRAW)
 
     def put(self, ident):
         fcntl.ioctl(self.fd, self.PUT, ident)

@@ -9,6 +9,7 @@
 #   wait_for SECS CMD...   until CMD succeeds; fails after SECS
 #   wait_listen PORT       until somebody listens on a TCP port of this host
 #   monitor COMMAND...     for this host's QEMU, such as: device_del bar0
+#   cut_power              this host's QEMU is killed (SIGKILL)
 #
 # Commands go over eth1 (10.78.0.0/24), which stays quiet and without loss
 # whatever a test does to eth0. They have the functions of this library.
@@ -104,3 +105,5 @@ _listens()
 wait_listen() { wait_for "${2:-20}" _listens "$1"; }
 
 monitor() { echo "monitor $*" >"$VM_CTL"; }
+
+cut_power() { echo kill >"$VM_CTL"; }

@@ -6,6 +6,8 @@
 #   bind_to DRIVER BDF     bind a PCI function to a driver by driver_override
 #   donate_bar [N]         p2pmem and p2pmem_bar loaded, the N-th bar bound;
 #                          prints the /dev/p2pmem* that appeared
+#   donate_nvme N KIND     the same with p2pmem_nvme and the N-th nvme; prints its
+#                          /dev/p2pmem* of that kind (pmr, cmb)
 # shellcheck shell=bash
 
 donor_bdf()
@@ -46,4 +48,16 @@ _new_p2pmem()
 {
 	# shellcheck disable=SC2010,SC2012 # names of our own making
 	ls /dev/p2pmem* 2>/dev/null | grep -vxF "${1:-none}" | head -n 1 | grep .
+}
+
+donate_nvme()
+{
+	local bdf i
+
+	modprobe p2pmem_nvme && bdf=$(donor_bdf nvme "$1") && bind_to p2pmem_nvme "$bdf" || return
+	for i in /sys/class/p2pmem/*; do
+		[ "$(realpath "$i/device")" = "$(realpath "/sys/bus/pci/devices/$bdf")" ] &&
+			[ "$(cat "$i/kind")" = "$2" ] && echo "/dev/${i##*/}" && return
+	done
+	return 1
 }

@@ -78,12 +78,12 @@ class NodeError(Exception):
 class Memory:
     """A shared or anonymous mapping."""
 
-    def __init__(self, size, path=None):
+    def __init__(self, size, path=None, offset=0):
         self.size = size
         fd, flags = -1, MAP_PRIVATE | MAP_ANONYMOUS
         if path:
             fd, flags = os.open(path, os.O_RDWR), MAP_SHARED
-        self.addr = libc.mmap(None, size, PROT_RW, flags, fd, 0)
+        self.addr = libc.mmap(None, size, PROT_RW, flags, fd, offset)
         error = ctypes.get_errno()
         if path:
             os.close(fd)
@@ -157,9 +157,9 @@ class Node:
 
     # memory
 
-    def mem(self, name, size, path=""):
+    def mem(self, name, size, path="", offset=0):
         """Map memory: from 'path', or from the node's own choice of place."""
-        memory = Memory(size, self.path if path == "" else path)
+        memory = Memory(size, self.path if path == "" else path, offset)
         self.mems[name] = memory
         return memory.addr
 
