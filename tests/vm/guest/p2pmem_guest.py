@@ -277,6 +277,8 @@ class Taker:
     SGT = 0xC018BC93
     ACCOUNT = 0xC028BC94
     HEALTH = 0x4020BC95
+    SUSPEND = 0x4020BC96
+    RESUME = 0x4020BC97
 
     def __init__(self):
         self.fd = os.open("/dev/p2pmem_taker", os.O_RDWR | os.O_CLOEXEC)
@@ -324,6 +326,13 @@ class Taker:
 
     def health(self, text):
         fcntl.ioctl(self.fd, self.HEALTH, text.encode().ljust(32, b"\0"))
+
+    def suspend(self, bdf):
+        """A PCI function and its driver, alone."""
+        fcntl.ioctl(self.fd, self.SUSPEND, bdf.encode().ljust(32, b"\0"))
+
+    def resume(self, bdf):
+        fcntl.ioctl(self.fd, self.RESUME, bdf.encode().ljust(32, b"\0"))
 
     def put(self, ident):
         fcntl.ioctl(self.fd, self.PUT, ident)
