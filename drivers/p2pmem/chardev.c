@@ -21,6 +21,7 @@
 #include "chardev.h"
 #include "ioctl.h"
 #include "limits.h"
+#include "outage.h"
 #include "region.h"
 
 #define BATCH	(PAGE_SIZE / sizeof(struct page *))
@@ -51,14 +52,14 @@ static int vma_mremap(struct vm_area_struct *vma)
 	return -EINVAL;
 }
 
-/* after MADV_DONTNEED, or after the donor has gone */
+/* after MADV_DONTNEED, or after the donor has gone or lost the content */
 static vm_fault_t vma_fault(struct vm_fault *vmf)
 {
 	struct p2pmem_region *r = vmf->vma->vm_private_data;
 	unsigned long index = vmf->pgoff - r->first;
 	int ret;
 
-	if (index >= r->npages || p2pmem_enter(r->p))
+	if (index >= r->npages || p2pmem_region_enter(r))
 		return VM_FAULT_SIGBUS;
 
 	ret = vm_insert_page(vmf->vma, vmf->address & PAGE_MASK,
@@ -252,7 +253,7 @@ static int p2pmem_open(struct inode *inode, struct file *file)
 		return -ENOMEM;
 
 	file->private_data = f;
-	file->f_mapping = p->inode->i_mapping;
+	p2pmem_outage_open(p, file);
 	return 0;
 }
 
@@ -273,7 +274,7 @@ static long p2pmem_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	struct p2pmem_asked asked = {
 		.p = f->p,
 		.account = f->account,
-		.mode = file->f_mode,
+		.of = file,
 	};
 
 	return p2pmem_ioctl_run(&asked, cmd, (void __user *)arg);
@@ -281,6 +282,7 @@ static long p2pmem_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 
 /**
  * p2pmem_sync() - fsync() and msync() of a file
+ * @file: the file
  * @p: the donation
  * @first: the first byte of it that is the file's
  * @size: how many bytes are
@@ -289,13 +291,15 @@ static long p2pmem_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
  *
  * Of bytes that aren't the file's nothing is asked.
  *
- * Return: 0, also for memory that isn't persistent; -ENODEV; the donor's error.
+ * Return: 0, also for memory that isn't persistent; -ENODEV; -EIO once after an
+ * outage; the donor's error.
  */
-int p2pmem_sync(struct p2pmem *p, u64 first, u64 size, loff_t start, loff_t end)
+int p2pmem_sync(struct file *file, struct p2pmem *p, u64 first, u64 size, loff_t start,
+		loff_t end)
 {
 	u64 from = max_t(u64, start, first);
 	u64 to = min_t(u64, end, first + size - 1);
-	int ret;
+	int ret, lost;
 
 	ret = p2pmem_enter(p);
 	if (ret)
@@ -303,7 +307,8 @@ int p2pmem_sync(struct p2pmem *p, u64 first, u64 size, loff_t start, loff_t end)
 	if (from <= to)
 		ret = p2pmem_persist(p, from, to - from + 1);
 	p2pmem_leave(p);
-	return ret;
+	lost = file_check_and_advance_wb_err(file);
+	return ret ?: lost;
 }
 
 /* msync() comes here too, with the offset that vm_pgoff gives */
@@ -312,7 +317,7 @@ static int p2pmem_fsync(struct file *file, loff_t start, loff_t end,
 {
 	struct p2pmem_file *f = file->private_data;
 
-	return p2pmem_sync(f->p, 0, f->p->d.size, start, end);
+	return p2pmem_sync(file, f->p, 0, f->p->d.size, start, end);
 }
 
 const struct file_operations p2pmem_fops = {

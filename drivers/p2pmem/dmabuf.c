@@ -38,6 +38,7 @@
 #include "chardev.h"
 #include "dmabuf.h"
 #include "hold.h"
+#include "outage.h"
 #include "region.h"
 
 #define WARN_EVERY	(10 * HZ)
@@ -341,7 +342,7 @@ static int dmabuf_mmap(struct dma_buf *buf, struct vm_area_struct *vma)
 		return -EACCES;
 	if (vma->vm_pgoff > npages || vma_pages(vma) > npages - vma->vm_pgoff)
 		return -EINVAL;
-	ret = p2pmem_enter(b->r->p);
+	ret = p2pmem_region_enter(b->r);
 	if (ret)
 		return ret;
 	ret = p2pmem_map_region(b->r, vma,

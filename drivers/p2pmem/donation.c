@@ -42,15 +42,20 @@
  * @p: the donation, of which the caller has a reference
  *
  * Return: 0, after which the donation stays until p2pmem_leave(); -ENODEV
- * when the donor goes or has gone.
+ * when the donor goes or has gone; -EIO during an outage of volatile memory.
  */
 int p2pmem_enter(struct p2pmem *p)
 {
+	int ret = 0;
+
 	down_read(&p->gate);
-	if (!p->dead)
-		return 0;
-	up_read(&p->gate);
-	return -ENODEV;
+	if (p->dead)
+		ret = -ENODEV;
+	else if (p->out && !p->d.persistent)
+		ret = -EIO;
+	if (ret)
+		up_read(&p->gate);
+	return ret;
 }
 
 /** p2pmem_leave() - end what p2pmem_enter() began */
@@ -59,22 +64,8 @@ void p2pmem_leave(struct p2pmem *p)
 	up_read(&p->gate);
 }
 
-/**
- * p2pmem_persist() - make written data durable
- * @p: the donation, entered or under an unrevoked hold
- * @offset: first byte within the donation
- * @len: number of bytes
- *
- * Return: 0, also for memory that isn't persistent, where there is nothing to
- * do but to let the writes leave this CPU; or the donor's error.
- */
-int p2pmem_persist(struct p2pmem *p, u64 offset, u64 len)
+static int write_barrier(struct p2pmem *p, u64 offset, u64 len)
 {
-	/* what this CPU has written leaves its write-combining buffers */
-	wmb();
-	if (!p->d.persistent || !len)
-		return 0;
-	p2pmem_count(p, P2PMEM_STAT_FLUSHES, 1);
 	if (p->d.ops && p->d.ops->persist)
 		return p->d.ops->persist(p->d.priv, offset, len);
 
@@ -86,6 +77,35 @@ int p2pmem_persist(struct p2pmem *p, u64 offset, u64 len)
 	mb();
 	readl(p->io + ALIGN_DOWN(offset, sizeof(u32)));
 	return 0;
+}
+
+/**
+ * p2pmem_persist() - make written data durable
+ * @p: the donation, entered or under an unrevoked hold
+ * @offset: first byte within the donation
+ * @len: number of bytes
+ *
+ * Return: 0, also for memory that isn't persistent, where there is nothing to
+ * do but to let the writes leave this CPU; -EIO during an outage; or the donor's
+ * error. Of an outage that is over the caller finds out itself, afterwards:
+ * p2pmem_outage_check().
+ */
+int p2pmem_persist(struct p2pmem *p, u64 offset, u64 len)
+{
+	int ret;
+
+	/* what this CPU has written leaves its write-combining buffers */
+	wmb();
+	if (!p->d.persistent || !len)
+		return 0;
+	p2pmem_count(p, P2PMEM_STAT_FLUSHES, 1);
+	if (READ_ONCE(p->out))
+		return -EIO;
+	ret = write_barrier(p, offset, len);
+	/* it may have begun before the barrier; if it is over its report is seen */
+	if (!ret && smp_load_acquire(&p->out))
+		ret = -EIO;
+	return ret;
 }
 
 static int check_range(struct p2pmem *p)

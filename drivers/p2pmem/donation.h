@@ -42,6 +42,8 @@ struct p2pmem_stats;
  * @gate: read: making a mapping, a fault or a hold. write: setting @dead.
  * @dead: the donor goes, or hasn't come yet: nothing new is made. Written under
  *	@gate.
+ * @out: in an outage, see outage.c. Set a little before @gate is taken, cleared
+ *	under it. To flush takes no @gate.
  * @dying: set a little before @dead, to cut long work under @gate short
  * @lock: protects what follows
  * @gone: no page may be looked at any more
@@ -78,6 +80,7 @@ struct p2pmem {
 	struct mutex rule_lock;	/* changes of the level, one at a time */
 	struct rw_semaphore gate;
 	bool dead;
+	bool out;
 	bool dying;
 
 	struct mutex lock;	/* protects all below */

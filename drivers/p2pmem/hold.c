@@ -23,9 +23,10 @@
  * nor is it running then. A REVOKING hold is off the list as well, thus
  * called once; it is not freed under the callback since the put waits.
  *
- * Revoked are all holds when the donor goes, and those of clients that a new
- * level refuses. A withdrawal doesn't wait for puts. A revoked hold keeps the
- * struct p2pmem and the region's bookkeeping, nothing of the donor.
+ * Revoked are all holds when the donor goes, or when its volatile memory has an outage
+ * (outage.c), and those of clients that a new level refuses. A withdrawal doesn't wait
+ * for puts. A revoked hold keeps the struct p2pmem and the region's bookkeeping,
+ * nothing of the donor.
  *
  * Locks: see region.c. The callback runs with none of ours held. A holder
  * must not put while it has a lock that its callback takes: the put may be
@@ -42,6 +43,7 @@
 #include "backing.h"
 #include "chardev.h"
 #include "hold.h"
+#include "outage.h"
 #include "place.h"
 #include "region.h"
 #include "stats.h"
@@ -66,6 +68,7 @@ enum hold_state {
  * @rule_seq: the newest level known to allow it, as p->rule_seq counts them.
  *	In p->holds those that lag behind come first. p->lock
  * @heard: its second callback has run, for a level. p->lock
+ * @seen: outages that its holder has been told of
  * @revoker: who runs the callback, to catch a put from inside it
  */
 struct p2pmem_hold {
@@ -79,6 +82,7 @@ struct p2pmem_hold {
 	struct list_head node;
 	unsigned int rule_seq;
 	bool heard;
+	errseq_t seen;
 	struct task_struct *revoker;
 };
 
@@ -165,6 +169,7 @@ static struct p2pmem_hold *hold_new(struct p2pmem_region *r, u64 offset,
 	h->r = r;
 	h->offset = offset;
 	h->length = length;
+	h->seen = p2pmem_outage_now(r->p);
 	h->ops = ops;
 	h->ctx = ctx;
 	return h;
@@ -211,7 +216,7 @@ static struct p2pmem_hold *enter_and_take(struct p2pmem_region *r,
 	struct p2pmem_hold *h;
 	int ret;
 
-	ret = p2pmem_enter(r->p);
+	ret = p2pmem_region_enter(r);
 	if (ret)
 		return ERR_PTR(ret);
 	h = take(r, dev, offset, length, ops, ctx);
@@ -229,7 +234,7 @@ static struct p2pmem_hold *enter_and_take(struct p2pmem_region *r,
  * @ctx: handed to @ops
  *
  * Context: process context, may sleep.
- * Return: the hold; -EPERM, -ENODEV, -ENOMEM as p2pmem_hold_user_range().
+ * Return: the hold; -EPERM, -EIO, -ENODEV, -ENOMEM as p2pmem_hold_user_range().
  */
 struct p2pmem_hold *p2pmem_hold_region(struct p2pmem_region *r,
 				       struct device *client, u64 offset,
@@ -245,13 +250,13 @@ struct p2pmem_hold *p2pmem_hold_region(struct p2pmem_region *r,
  * @r: the region, of which the caller is a user
  * @offset: first byte within it
  * @length: number of bytes, all of them in it
- * @ops: as for p2pmem_hold_user_range(); called only when the donor goes
+ * @ops: as for p2pmem_hold_user_range(); not called for a level's sake
  * @ctx: handed to @ops
  *
  * For who keeps memory for others that have holds of their own.
  *
  * Context: process context, may sleep.
- * Return: the hold; -ENODEV when the donor goes; -ENOMEM.
+ * Return: the hold; -ENODEV when the donor goes; -EIO; -ENOMEM.
  */
 struct p2pmem_hold *p2pmem_hold_nobodys(struct p2pmem_region *r, u64 offset,
 					size_t length,
@@ -264,7 +269,7 @@ struct p2pmem_hold *p2pmem_hold_nobodys(struct p2pmem_region *r, u64 offset,
 	h = hold_new(r, offset, length, ops, ctx);
 	if (!h)
 		return ERR_PTR(-ENOMEM);
-	ret = p2pmem_enter(r->p);
+	ret = p2pmem_region_enter(r);
 	if (ret) {
 		hold_free(h);
 		return ERR_PTR(ret);
@@ -296,7 +301,8 @@ struct p2pmem_hold *p2pmem_hold_nobodys(struct p2pmem_region *r, u64 offset,
  * -EFAULT when only a part is, when the range wraps, crosses from one
  * allocation into another, or its protection doesn't allow the access;
  * -EPERM when the donor's level refuses @client, which a line in the log
- * explains; -ENODEV when the donor goes; -ENOMEM; -EINTR.
+ * explains; -EIO when its content has been lost (p2pmem_outage_begin());
+ * -ENODEV when the donor goes; -ENOMEM; -EINTR.
  */
 struct p2pmem_hold *p2pmem_hold_user_range(struct device *client,
 					   unsigned long start, size_t length,
@@ -343,7 +349,8 @@ EXPORT_SYMBOL_GPL(p2pmem_hold_user_range);
  * Context: process context, may sleep.
  * Return: the hold; or -EINVAL for no bytes, and for persistent memory, where
  * a place would have to be chosen; -ENOMEM when there is no such piece; -EPERM
- * as for p2pmem_hold_user_range(); -ENODEV when the donor goes or has gone;
+ * as for p2pmem_hold_user_range(); -EIO during an outage; -ENODEV when the donor goes
+ * or has gone;
  * -EINTR when the calling process is killed.
  */
 struct p2pmem_hold *p2pmem_alloc(struct p2pmem *p,
@@ -464,17 +471,25 @@ EXPORT_SYMBOL_GPL(p2pmem_hold_addr);
  * @len: number of bytes
  *
  * Context: any, does not sleep.
+ * After an outage this fails once for each hold that is older: any write under it may
+ * have been lost. Who makes durable what several have written under one hold passes
+ * the error on to all of them.
+ *
  * Return: 0, also for memory that isn't persistent; -EINVAL when the bytes
- * are outside the hold; or the donor's error.
+ * are outside the hold; -EIO during an outage, and once after it; or the donor's
+ * error.
  */
 int p2pmem_hold_persist(struct p2pmem_hold *h, u64 offset, u64 len)
 {
 	struct p2pmem_region *r = h->r;
+	int ret, lost;
 
 	if (offset > h->length || len > h->length - offset)
 		return -EINVAL;
-	return p2pmem_persist(r->p, ((u64)r->first << PAGE_SHIFT) + h->offset +
-			      offset, len);
+	ret = p2pmem_persist(r->p, ((u64)r->first << PAGE_SHIFT) + h->offset +
+			     offset, len);
+	lost = p2pmem_outage_check(r->p, &h->seen);
+	return ret ?: lost;
 }
 EXPORT_SYMBOL_GPL(p2pmem_hold_persist);
 
@@ -619,9 +634,9 @@ static void callback_returned(struct p2pmem *p, struct p2pmem_hold *h,
 }
 
 /**
- * p2pmem_holds_revoke() - the donor goes, or the rules have changed
+ * p2pmem_holds_revoke() - the donor goes, has an outage, or the rules have changed
  * @p: the donation
- * @all: all of them: the donation is dead, and no new hold is made. Else
+ * @all: all of them: nobody can enter the donation to make a new one. Else
  *	those of clients that the level refuses; the caller has p->rule_lock.
  *
  * When this returns none of these holders touches the memory any more, but for

@@ -124,7 +124,7 @@ static int alloc_file(struct p2pmem_asked *asked, struct p2pmem_alloc *alloc)
 	if (IS_ERR(r))
 		return PTR_ERR(r);
 	alloc->place = (u64)r->first << PAGE_SHIFT;
-	file = p2pmem_regionfd_new(r, asked->mode);
+	file = p2pmem_regionfd_new(r, asked->of->f_mode);
 	if (IS_ERR(file)) {
 		p2pmem_region_put(r);
 		return PTR_ERR(file);
@@ -170,7 +170,7 @@ static int do_export(struct p2pmem_asked *asked, union argument *arg)
 		export->size = size - export->offset;
 
 	file = p2pmem_dmabuf_export(asked->r, export->offset, export->size,
-				    asked->mode);
+				    asked->of->f_mode);
 	if (IS_ERR(file))
 		return PTR_ERR(file);
 	ret = make_fd(asked, file, export->flags);
@@ -185,7 +185,7 @@ static int do_flush(struct p2pmem_asked *asked, union argument *arg)
 	struct p2pmem *p = asked->p;
 	u64 first = r ? (u64)r->first << PAGE_SHIFT : 0;
 	u64 size = r ? (u64)r->npages << PAGE_SHIFT : p->d.size;
-	int ret;
+	int ret, lost;
 
 	if (!all_zero(flush->reserved, sizeof(flush->reserved)) ||
 	    flush->offset >= size || flush->size > size - flush->offset)
@@ -199,7 +199,8 @@ static int do_flush(struct p2pmem_asked *asked, union argument *arg)
 	ret = p2pmem_persist(p, first + flush->offset,
 			     flush->size ?: size - flush->offset);
 	p2pmem_leave(p);
-	return ret;
+	lost = file_check_and_advance_wb_err(asked->of);
+	return ret ?: lost;
 }
 
 static int do_distance(struct p2pmem_asked *asked, union argument *arg)
@@ -306,7 +307,7 @@ static int run(struct p2pmem_asked *asked, const struct request *q,
 
 /**
  * p2pmem_ioctl_run() - what a program asks of a device or of a region
- * @asked: of what, and how its file is open
+ * @asked: of what
  * @cmd: request
  * @user: its argument
  *

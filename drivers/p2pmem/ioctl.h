@@ -13,7 +13,7 @@ struct p2pmem_region;
  * @p: of which donation
  * @r: of which region; NULL: of the device
  * @account: the device's, for what is allocated
- * @mode: how the file is open that was asked
+ * @of: the file that was asked
  * @file: a file that the request has made, or NULL
  * @fd: its descriptor, not yet there for the program
  */
@@ -21,7 +21,7 @@ struct p2pmem_asked {
 	struct p2pmem *p;
 	struct p2pmem_region *r;
 	struct p2pmem_account *account;
-	fmode_t mode;
+	struct file *of;
 	struct file *file;
 	int fd;
 };

@@ -56,6 +56,8 @@ static int zero(struct p2pmem_region *r)
 			return -EINTR;
 		if (READ_ONCE(r->p->dying))
 			return -ENODEV;
+		if (READ_ONCE(r->p->out))
+			return -EIO;
 		__iowrite64_copy(to, zeroes, PAGE_SIZE / 8);
 		cond_resched();
 	}
@@ -150,7 +152,7 @@ static void say_full(const struct p2pmem_region *r)
  * Return: a region with one user, which the caller puts; or -ENOMEM when the
  * pool has no such piece, -EDQUOT when the account has no room, -EINVAL for a
  * place outside, -EUSERS, -EINTR when the process is killed, -ENODEV when the
- * donor goes in the meantime.
+ * donor goes in the meantime, -EIO when an outage begins.
  */
 struct p2pmem_region *p2pmem_region_new(struct p2pmem *p,
 					struct p2pmem_account *account,

@@ -21,6 +21,7 @@ struct p2pmem_account;
  * @npages: how many there are. Constant.
  * @users: VMAs, holds and the region's own file
  * @node: in @p->regions, or in @p->leaving once @users is 0; @p->lock
+ * @lost: an outage has taken its content, see outage.c; @p->gate
  * @account: who is charged for it, NULL for the kernel. Constant.
  * @named: it has a file of its own, and thus a name. Constant.
  * @name: may be empty. Constant.
@@ -33,6 +34,7 @@ struct p2pmem_region {
 	refcount_t users;
 	struct list_head node;
 	unsigned long seen;
+	bool lost;
 	struct p2pmem_account *account;
 	bool named;
 	char name[P2PMEM_NAME_SIZE];

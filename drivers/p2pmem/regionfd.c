@@ -15,6 +15,7 @@
 
 #include "chardev.h"
 #include "ioctl.h"
+#include "outage.h"
 #include "region.h"
 #include "regionfd.h"
 
@@ -23,7 +24,7 @@ static int regionfd_mmap(struct file *file, struct vm_area_struct *vma)
 	struct p2pmem_region *r = file->private_data;
 	int ret;
 
-	ret = p2pmem_enter(r->p);
+	ret = p2pmem_region_enter(r);
 	if (ret)
 		return ret;
 	ret = p2pmem_map_region(r, vma, vma->vm_pgoff);
@@ -36,7 +37,7 @@ static int regionfd_fsync(struct file *file, loff_t start, loff_t end,
 {
 	struct p2pmem_region *r = file->private_data;
 
-	return p2pmem_sync(r->p, (u64)r->first << PAGE_SHIFT,
+	return p2pmem_sync(file, r->p, (u64)r->first << PAGE_SHIFT,
 			   (u64)r->npages << PAGE_SHIFT, start, end);
 }
 
@@ -47,7 +48,7 @@ static long regionfd_ioctl(struct file *file, unsigned int cmd,
 	struct p2pmem_asked asked = {
 		.p = r->p,
 		.r = r,
-		.mode = file->f_mode,
+		.of = file,
 	};
 
 	return p2pmem_ioctl_run(&asked, cmd, (void __user *)arg);
@@ -95,6 +96,6 @@ struct file *p2pmem_regionfd_new(struct p2pmem_region *r, fmode_t mode)
 
 	file = anon_inode_getfile("[p2pmem]", &regionfd_fops, r, flags);
 	if (!IS_ERR(file))
-		file->f_mapping = r->p->inode->i_mapping;
+		p2pmem_outage_open(r->p, file);
 	return file;
 }

@@ -61,9 +61,22 @@
  *	}
  *
  * That is all: when it unbinds, p2pmem_withdraw() takes the memory away from
- * whoever has it. A driver with more than one range donates each. One whose
- * memory is persistent sets @persistent and, unless a read of the memory is all
- * that makes writes durable, an op for it::
+ * whoever has it. That the memory stops working for a while, in a reset or in
+ * suspend, is to be said as well::
+ *
+ *	static void mine_reset_prepare(struct pci_dev *pdev)
+ *	{
+ *		p2pmem_outage_begin(pci_get_drvdata(pdev));
+ *	}
+ *
+ *	static void mine_reset_done(struct pci_dev *pdev)
+ *	{
+ *		p2pmem_outage_end(pci_get_drvdata(pdev));
+ *	}
+ *
+ * A driver with more than one range donates each. One whose memory is persistent
+ * sets @persistent and, unless a read of the memory is all that makes writes durable,
+ * an op for it::
  *
  *	static int mine_persist(void *priv, u64 offset, u64 len)
  *	{
@@ -139,14 +152,17 @@ struct p2pmem_donation {
 struct p2pmem *p2pmem_donate(const struct p2pmem_donation *d);
 void p2pmem_withdraw(struct p2pmem *p);
 void p2pmem_notify_health(struct p2pmem *p, const char *text);
+void p2pmem_notify_outage(struct p2pmem *p);
+void p2pmem_outage_begin(struct p2pmem *p);
+void p2pmem_outage_end(struct p2pmem *p);
 
 /**
  * struct p2pmem_hold_ops - callbacks to the holder of a range
- * @revoke: the donor goes, or its level refuses the client from now on. When
- *	it returns, the holder must not touch the memory any more. Process
- *	context, may sleep, must not call p2pmem_hold_put(). Called at most
- *	once, possibly before p2pmem_hold_user_range() or p2pmem_alloc() has
- *	returned the hold.
+ * @revoke: the donor goes, or has lost what was in its volatile memory, or its level
+ *	refuses the client from now on. When it returns, the holder must not touch
+ *	the memory any more. Process context, may sleep, must not call
+ *	p2pmem_hold_put(). Called at most once, possibly before
+ *	p2pmem_hold_user_range() or p2pmem_alloc() has returned the hold.
  * @settle: for a holder that has handed the memory on to others and can't make them
  *	let go of it at once; else NULL. Called some time after @revoke, when all
  *	others have been revoked. When it returns, those others don't touch the

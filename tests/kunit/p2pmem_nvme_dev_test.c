@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * p2pmem_nvme against controllers that QEMU doesn't have: of NVMe 1.3, slow,
- * ill, gone. Their registers are a piece of RAM, p2pmem is a few counters.
+ * ill, gone, asleep. Their registers are a piece of RAM, p2pmem is a few counters.
  */
 #include <kunit/test.h>
 #include <linux/sizes.h>
@@ -9,6 +9,7 @@
 #include "../../drivers/p2pmem/donors/nvme_regs.c"
 #include "../../drivers/p2pmem/donors/nvme_cmb.c"
 #include "../../drivers/p2pmem/donors/nvme_pmr.c"
+#include "../../drivers/p2pmem/donors/nvme_power.c"
 
 #define NVME_1_1	0x00010100
 #define NVME_1_3	0x00010300
@@ -20,6 +21,7 @@
 #define LISTS_4MIB	0x04205	/* the same, not for data */
 #define BAR_4_NOW	0x00880	/* PMRCAP: BAR 4, read of PMRSTS, no time-out */
 #define BAR_4_500MS	0x10880	/* the same, 500 ms */
+#define BAR_4_HOURS	0xff0980	/* the same, 255 minutes */
 
 /**
  * struct fake - a controller, and what p2pmem was asked for
@@ -31,6 +33,9 @@
  * @withdrawn: those that ended
  * @watched: the health is watched
  * @looks: how often the health was to be looked at
+ * @out: outages that last
+ * @over: outages that have ended
+ * @told: outages that p2pmem was told of afterwards
  * @was_on: the PMR was on when its donation ended, and not watched any more
  * @ready: makes the PMR ready
  */
@@ -43,6 +48,9 @@ struct fake {
 	int withdrawn;
 	bool watched;
 	int looks;
+	int out;
+	int over;
+	int told;
 	bool was_on;
 	struct delayed_work ready;
 };
@@ -71,6 +79,22 @@ void p2pmem_withdraw(struct p2pmem *p)
 {
 	fake->withdrawn++;
 	fake->was_on = *reg(NVME_PMRCTL) == NVME_PMRCTL_EN && !fake->watched;
+}
+
+void p2pmem_outage_begin(struct p2pmem *p)
+{
+	fake->out++;
+}
+
+void p2pmem_outage_end(struct p2pmem *p)
+{
+	fake->out--;
+	fake->over++;
+}
+
+void p2pmem_notify_outage(struct p2pmem *p)
+{
+	fake->told++;
 }
 
 void p2pmem_nvme_health_init(struct p2pmem_nvme *n)
@@ -275,15 +299,141 @@ static void barriers(struct kunit *test)
 	*reg(NVME_PMRSTS) = 0;
 	KUNIT_EXPECT_EQ(test, make_durable(), 0);
 
-	fake->n.away = true;
-	KUNIT_EXPECT_EQ(test, make_durable(), -EIO);
-	fake->n.away = false;
-
 	/* where a read of the PMR is the barrier, PMRSTS has its say as well */
 	fake->n.pmr_word = fake->n.regs;
 	KUNIT_EXPECT_EQ(test, make_durable(), 0);
 	*reg(NVME_PMRSTS) = 1;
 	KUNIT_EXPECT_EQ(test, make_durable(), -EIO);
+}
+
+/* whoever was served before learns of it, though only another one may have looked */
+static void pmr_ill_for_a_while(struct kunit *test)
+{
+	find_pmr(test, BAR_4_NOW);
+	KUNIT_ASSERT_EQ(test, p2pmem_nvme_pmr_add(&fake->n), 0);
+
+	/* off, though NRDY doesn't say so */
+	*reg(NVME_PMRCTL) = 0;
+	KUNIT_EXPECT_EQ(test, make_durable(), -EIO);
+	KUNIT_EXPECT_EQ(test, make_durable(), -EIO);
+	KUNIT_EXPECT_EQ(test, fake->told, 0);
+	*reg(NVME_PMRCTL) = NVME_PMRCTL_EN;
+	KUNIT_EXPECT_EQ(test, make_durable(), 0);
+	KUNIT_EXPECT_EQ(test, fake->told, 1);
+	KUNIT_EXPECT_EQ(test, make_durable(), 0);
+	KUNIT_EXPECT_EQ(test, fake->told, 1);
+
+	/* the watch looks */
+	*reg(NVME_PMRSTS) = NVME_PMRSTS_NRDY;
+	KUNIT_EXPECT_EQ(test, p2pmem_nvme_pmr_health(&fake->n), P2PMEM_NVME_NOT_READY);
+	*reg(NVME_PMRSTS) = 0;
+	KUNIT_EXPECT_EQ(test, p2pmem_nvme_pmr_health(&fake->n), P2PMEM_NVME_OK);
+	KUNIT_EXPECT_EQ(test, fake->told, 2);
+
+	/* nobody to be told as yet: nothing is durable */
+	*reg(NVME_PMRSTS) = 1;
+	KUNIT_EXPECT_EQ(test, make_durable(), -EIO);
+	*reg(NVME_PMRSTS) = 0;
+	fake->n.pmr_donation = NULL;
+	KUNIT_EXPECT_EQ(test, make_durable(), -EIO);
+	fake->n.pmr_donation = (struct p2pmem *)fake;
+	KUNIT_EXPECT_EQ(test, make_durable(), 0);
+	KUNIT_EXPECT_EQ(test, fake->told, 3);
+}
+
+/* the address of a BAR on a bus that has no other addresses than the CPU */
+static void put_on_a_bus(struct kunit *test)
+{
+	struct pci_host_bridge *bridge = kunit_kzalloc(test, sizeof(*bridge), GFP_KERNEL);
+	struct pci_bus *bus = kunit_kzalloc(test, sizeof(*bus), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, bridge);
+	KUNIT_ASSERT_NOT_NULL(test, bus);
+	INIT_LIST_HEAD(&bridge->windows);
+	bus->bridge = &bridge->dev;
+	fake->pdev.bus = bus;
+}
+
+static void add_both(struct kunit *test, u32 pmrcap)
+{
+	put_on_a_bus(test);
+	find_pmr(test, pmrcap);
+	fake->n.cap |= NVME_CAP_CMBS;
+	*reg(NVME_CMBLOC) = BAR_2_4MIB;
+	*reg(NVME_CMBSZ) = DATA_4MIB;
+	KUNIT_ASSERT_EQ(test, p2pmem_nvme_cmb_find(&fake->n), 0);
+	KUNIT_ASSERT_EQ(test, p2pmem_nvme_cmb_add(&fake->n), 0);
+	KUNIT_ASSERT_EQ(test, p2pmem_nvme_pmr_add(&fake->n), 0);
+}
+
+/* a reset or a suspend switches both off */
+static void away(struct kunit *test)
+{
+	p2pmem_nvme_away(&fake->n);
+	KUNIT_EXPECT_EQ(test, fake->out, 2);
+	KUNIT_EXPECT_EQ(test, fake->over, 0);
+	KUNIT_EXPECT_FALSE(test, fake->watched);
+	*reg(NVME_CMBMSC) = 0;
+	*reg(NVME_PMRCTL) = 0;
+}
+
+static void back(struct kunit *test)
+{
+	int looks = fake->looks;
+
+	p2pmem_nvme_back(&fake->n);
+	KUNIT_EXPECT_EQ(test, fake->out, 0);
+	KUNIT_EXPECT_EQ(test, fake->over, 2);
+	KUNIT_EXPECT_TRUE(test, fake->watched);
+	KUNIT_EXPECT_EQ(test, fake->looks, looks + 1);
+	KUNIT_EXPECT_EQ(test, *reg(NVME_PMRCTL), NVME_PMRCTL_EN);
+	KUNIT_EXPECT_EQ(test, *reg(NVME_CMBMSC) & 3, NVME_CMBMSC_CRE | NVME_CMBMSC_CMSE);
+}
+
+static void away_and_back(struct kunit *test)
+{
+	add_both(test, BAR_4_NOW);
+	away(test);
+	/* a flush that was under way: one outage, told once */
+	KUNIT_EXPECT_EQ(test, make_durable(), -EIO);
+	back(test);
+	KUNIT_EXPECT_EQ(test, make_durable(), 0);
+	KUNIT_EXPECT_EQ(test, fake->told, 0);
+}
+
+/* what isn't well when it is back ends by itself, whenever that is */
+static void back_but_ill(struct kunit *test)
+{
+	add_both(test, BAR_4_NOW);
+	away(test);
+	*reg(NVME_PMRSTS) = NVME_PMRSTS_NRDY;
+	back(test);
+	KUNIT_EXPECT_EQ(test, make_durable(), -EIO);
+	*reg(NVME_PMRSTS) = 3 << 9;
+	KUNIT_EXPECT_EQ(test, make_durable(), -EIO);
+	KUNIT_EXPECT_EQ(test, fake->told, 0);
+	*reg(NVME_PMRSTS) = 0;
+	KUNIT_EXPECT_EQ(test, make_durable(), 0);
+	KUNIT_EXPECT_EQ(test, fake->told, 1);
+}
+
+/* whoever resets or unplugs it doesn't wait as long as the controller may take */
+static void slow_controller(struct kunit *test)
+{
+	unsigned long start;
+
+	add_both(test, BAR_4_HOURS);
+	away(test);
+	*reg(NVME_PMRSTS) = NVME_PMRSTS_NRDY;
+	start = jiffies;
+	back(test);
+	KUNIT_EXPECT_LT(test, jiffies - start, 60 * HZ);
+
+	/* doesn't switch off either: 5 s are for the whole of an unplug */
+	*reg(NVME_PMRSTS) = 0;
+	start = jiffies;
+	p2pmem_nvme_pmr_remove(&fake->n);
+	KUNIT_EXPECT_LT(test, jiffies - start, 4 * HZ);
 }
 
 /* the watch ends first, then the donation, then the PMR */
@@ -311,6 +461,10 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(pmr_gone),
 	KUNIT_CASE(pmr_ill),
 	KUNIT_CASE(barriers),
+	KUNIT_CASE(pmr_ill_for_a_while),
+	KUNIT_CASE(away_and_back),
+	KUNIT_CASE(back_but_ill),
+	KUNIT_CASE(slow_controller),
 	KUNIT_CASE(pmr_removed),
 	{ }
 };

@@ -328,6 +328,52 @@ static long donate(struct taker *taker, const void __user *user)
 	return 0;
 }
 
+static int set_power(struct pci_dev *pdev, pci_power_t state)
+{
+	return pdev->pm_cap ? pci_set_power_state(pdev, state) : 0;
+}
+
+static int suspend(struct pci_dev *pdev, const struct dev_pm_ops *pm)
+{
+	int ret = pm->suspend(&pdev->dev);
+
+	if (ret)
+		return ret;
+	pci_save_state(pdev);
+	return set_power(pdev, PCI_D3hot);
+}
+
+static int resume(struct pci_dev *pdev, const struct dev_pm_ops *pm)
+{
+	int ret = set_power(pdev, PCI_D0);
+
+	if (ret)
+		return ret;
+	pci_restore_state(pdev);
+	return pm->resume(&pdev->dev);
+}
+
+/* One of all devices: the guest's others had to know how to sleep as well. */
+static long sleep(const void __user *user, int (*what)(struct pci_dev *pdev,
+						       const struct dev_pm_ops *pm))
+{
+	char name[TAKER_NAME];
+	struct device *dev;
+	long ret = -ENODEV;
+
+	if (name_from_user(name, user))
+		return -EFAULT;
+	dev = find_client(name);
+	if (!dev)
+		return -ENODEV;
+	device_lock(dev);
+	if (dev->driver && dev->driver->pm)
+		ret = what(to_pci_dev(dev), dev->driver->pm);
+	device_unlock(dev);
+	put_device(dev);
+	return ret;
+}
+
 static long taker_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	struct taker *taker = file->private_data;
@@ -356,6 +402,10 @@ static long taker_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return find(taker, user);
 	case TAKER_ACCOUNT:
 		return account(&taker->all, user);
+	case TAKER_SUSPEND:
+		return sleep(user, suspend);
+	case TAKER_RESUME:
+		return sleep(user, resume);
 	case TAKER_HEALTH:
 		return health(taker, user);
 	case TAKER_DONATE:

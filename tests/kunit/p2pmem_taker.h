@@ -111,6 +111,9 @@ struct taker_donation {
 /* reads through the scatterlist of the hold */
 #define TAKER_SGT	_IOWR(0xBC, 0x93, struct taker_copy)
 #define TAKER_ACCOUNT	_IOWR(0xBC, 0x94, struct taker_account)
+/* what the kernel does to a PCI function and its driver in suspend, and in resume */
+#define TAKER_SUSPEND	_IOW(0xBC, 0x98, char[TAKER_NAME])
+#define TAKER_RESUME	_IOW(0xBC, 0x99, char[TAKER_NAME])
 /* as the donor of what TAKER_FIND has found would say it */
 #define TAKER_HEALTH	_IOW(0xBC, 0x95, char[TAKER_NAME])
 /* one for each file, which withdraws it when it is closed */

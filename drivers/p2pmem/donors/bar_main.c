@@ -18,6 +18,7 @@
 #include <linux/mutex.h>
 #include <linux/p2pmem.h>
 #include <linux/pci.h>
+#include <linux/pm.h>
 #include <linux/slab.h>
 
 #include "bar_list.h"
@@ -253,10 +254,50 @@ static void bar_remove(struct pci_dev *pdev)
 	withdraw_all(pci_get_drvdata(pdev));
 }
 
+static void each(struct device *dev, void (*what)(struct p2pmem *p))
+{
+	struct bar_donor *donor = dev_get_drvdata(dev);
+	unsigned int i;
+
+	for (i = 0; i < donor->n; i++)
+		what(donor->p[i]);
+}
+
+static void bar_reset_prepare(struct pci_dev *pdev)
+{
+	each(&pdev->dev, p2pmem_outage_begin);
+}
+
+static void bar_reset_done(struct pci_dev *pdev)
+{
+	each(&pdev->dev, p2pmem_outage_end);
+}
+
+static const struct pci_error_handlers bar_err_handlers = {
+	.reset_prepare	= bar_reset_prepare,
+	.reset_done	= bar_reset_done,
+};
+
+static int bar_suspend(struct device *dev)
+{
+	each(dev, p2pmem_outage_begin);
+	return 0;
+}
+
+static int bar_resume(struct device *dev)
+{
+	each(dev, p2pmem_outage_end);
+	return 0;
+}
+
+static DEFINE_SIMPLE_DEV_PM_OPS(bar_pm_ops, bar_suspend, bar_resume);
+
 static struct pci_driver bar_driver = {
 	.name	= KBUILD_MODNAME,
 	.probe	= bar_probe,
 	.remove	= bar_remove,
+	.err_handler = &bar_err_handlers,
+	.driver.pm = pm_sleep_ptr(&bar_pm_ops),
 };
 module_pci_driver(bar_driver);
 

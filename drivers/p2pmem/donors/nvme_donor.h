@@ -7,6 +7,7 @@
 
 #include <linux/p2pmem.h>
 #include <linux/pci.h>
+#include <linux/spinlock.h>
 #include <linux/workqueue.h>
 
 #include "nvme_regs.h"
@@ -25,11 +26,12 @@
  * @pmr_word: a word of the PMR, where reading one is the write barrier
  * @watch: looks at PMRSTS from time to time
  * @health: what it saw last; only @watch looks at it
- * @away: a reset is going on, or the PMR has not come back from one: nothing
- *	can be made durable
+ * @ill_lock: protects @ill; taken in any context, nothing is taken under it
+ * @ill: the PMR has been seen not to keep what is written, and p2pmem has not been
+ *	told since that this is over
  *
- * There is no lock: the driver core calls probe, remove and the reset
- * callbacks one at a time, and persist and @watch only read.
+ * The rest has no lock: the driver core calls probe, remove, suspend and resume, and
+ * the reset callbacks one at a time, and persist and @watch only read.
  */
 struct p2pmem_nvme {
 	struct pci_dev *pdev;
@@ -46,7 +48,8 @@ struct p2pmem_nvme {
 	void __iomem *pmr_word;
 	struct delayed_work watch;
 	enum p2pmem_nvme_health health;
-	bool away;
+	spinlock_t ill_lock;	/* protects ill */
+	bool ill;
 };
 
 /* nvme_main.c */
@@ -63,13 +66,18 @@ void p2pmem_nvme_cmb_disable(struct p2pmem_nvme *n);
 int p2pmem_nvme_pmr_find(struct p2pmem_nvme *n);
 int p2pmem_nvme_pmr_add(struct p2pmem_nvme *n);
 void p2pmem_nvme_pmr_remove(struct p2pmem_nvme *n);
-int p2pmem_nvme_pmr_enable(struct p2pmem_nvme *n);
+void p2pmem_nvme_pmr_back(struct p2pmem_nvme *n);
+enum p2pmem_nvme_health p2pmem_nvme_pmr_health(struct p2pmem_nvme *n);
 
 /* nvme_health.c */
 void p2pmem_nvme_health_init(struct p2pmem_nvme *n);
 void p2pmem_nvme_health_start(struct p2pmem_nvme *n);
 void p2pmem_nvme_health_look(struct p2pmem_nvme *n);
 void p2pmem_nvme_health_stop(struct p2pmem_nvme *n);
+
+/* nvme_power.c */
+void p2pmem_nvme_away(struct p2pmem_nvme *n);
+void p2pmem_nvme_back(struct p2pmem_nvme *n);
 
 /* nvme_sysfs.c */
 extern const struct attribute_group *p2pmem_nvme_groups[];

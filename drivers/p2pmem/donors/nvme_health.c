@@ -10,21 +10,10 @@
 
 #define INTERVAL	HZ
 
-static enum p2pmem_nvme_health now(struct p2pmem_nvme *n)
-{
-	u32 sts = readl(n->regs + NVME_PMRSTS);
-
-	/* NRDY need not tell of a region that somebody has switched off */
-	if (READ_ONCE(n->away) ||
-	    (sts != U32_MAX && !(readl(n->regs + NVME_PMRCTL) & NVME_PMRCTL_EN)))
-		return P2PMEM_NVME_NOT_READY;
-	return p2pmem_nvme_health_decode(sts);
-}
-
 static void watch(struct work_struct *work)
 {
 	struct p2pmem_nvme *n = container_of(to_delayed_work(work), struct p2pmem_nvme, watch);
-	enum p2pmem_nvme_health health = now(n);
+	enum p2pmem_nvme_health health = p2pmem_nvme_pmr_health(n);
 
 	if (health != n->health) {
 		n->health = health;
@@ -46,7 +35,7 @@ void p2pmem_nvme_health_init(struct p2pmem_nvme *n)
 	disable_delayed_work(&n->watch);
 }
 
-/** p2pmem_nvme_health_start() - watch; the PMR has been donated */
+/** p2pmem_nvme_health_start() - watch; the PMR has been donated, or is back */
 void p2pmem_nvme_health_start(struct p2pmem_nvme *n)
 {
 	p2pmem_notify_health(n->pmr_donation, p2pmem_nvme_health_name(n->health));
@@ -67,7 +56,7 @@ void p2pmem_nvme_health_look(struct p2pmem_nvme *n)
 	schedule_delayed_work(&n->watch, 0);
 }
 
-/** p2pmem_nvme_health_stop() - for good; the PMR is about to be withdrawn */
+/** p2pmem_nvme_health_stop() - don't watch; the PMR is about to go, or to stop working */
 void p2pmem_nvme_health_stop(struct p2pmem_nvme *n)
 {
 	disable_delayed_work_sync(&n->watch);

@@ -14,6 +14,7 @@
  */
 #include <linux/io-64-nonatomic-lo-hi.h>
 #include <linux/module.h>
+#include <linux/pm.h>
 
 #include "nvme_donor.h"
 
@@ -134,20 +135,14 @@ static void nvme_reset_prepare(struct pci_dev *pdev)
 {
 	struct p2pmem_nvme *n = pci_get_drvdata(pdev);
 
-	WRITE_ONCE(n->away, true);
+	p2pmem_nvme_away(n);
 }
 
-/* A reset may switch both off. What fails here leaves 'away': nothing is durable. */
 static void nvme_reset_done(struct pci_dev *pdev)
 {
 	struct p2pmem_nvme *n = pci_get_drvdata(pdev);
 
-	if (n->cmb_donation)
-		p2pmem_nvme_cmb_enable(n);
-	if (!n->pmr_donation || p2pmem_nvme_pmr_enable(n))
-		return;
-	WRITE_ONCE(n->away, false);
-	p2pmem_nvme_health_look(n);
+	p2pmem_nvme_back(n);
 }
 
 static const struct pci_error_handlers nvme_err_handlers = {
@@ -155,12 +150,27 @@ static const struct pci_error_handlers nvme_err_handlers = {
 	.reset_done	= nvme_reset_done,
 };
 
+static int nvme_suspend(struct device *dev)
+{
+	p2pmem_nvme_away(dev_get_drvdata(dev));
+	return 0;
+}
+
+static int nvme_resume(struct device *dev)
+{
+	p2pmem_nvme_back(dev_get_drvdata(dev));
+	return 0;
+}
+
+static DEFINE_SIMPLE_DEV_PM_OPS(nvme_pm_ops, nvme_suspend, nvme_resume);
+
 static struct pci_driver nvme_driver = {
 	.name		= KBUILD_MODNAME,
 	.probe		= nvme_probe,
 	.remove		= nvme_remove,
 	.err_handler	= &nvme_err_handlers,
 	.dev_groups	= p2pmem_nvme_groups,
+	.driver.pm	= pm_sleep_ptr(&nvme_pm_ops),
 };
 module_pci_driver(nvme_driver);
 

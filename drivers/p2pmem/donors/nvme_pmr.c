@@ -17,7 +17,8 @@
 #define POLL_MS		5
 #define POLL_MAX_MS	100
 #define LONG_WAIT_MS	2000
-#define DISABLE_MAX_MS	5000
+#define BACK_MAX_MS	2000
+#define DISABLE_MAX_MS	1000
 
 /*
  * Nobody is served before the controller says so: the time-out ends in a
@@ -48,11 +49,11 @@ static int wait_ready(struct p2pmem_nvme *n, bool ready, u32 timeout_ms)
 
 /*
  * Nothing depends on the outcome: the memory has been withdrawn. Only the one
- * who binds next might be too early.
+ * who binds next might be too early. And an unplug is to be over in seconds.
  */
 static void disable(struct p2pmem_nvme *n)
 {
-	u32 ms = min(n->pmr.timeout_ms, DISABLE_MAX_MS);
+	u32 ms = min_t(u32, n->pmr.timeout_ms, DISABLE_MAX_MS);
 
 	writel(0, n->regs + NVME_PMRCTL);
 	if (wait_ready(n, false, ms) == -ETIMEDOUT)
@@ -84,14 +85,8 @@ int p2pmem_nvme_pmr_find(struct p2pmem_nvme *n)
 	return -ENODEV;
 }
 
-/**
- * p2pmem_nvme_pmr_enable() - switch the region on, after a reset as well
- * @n: the controller
- *
- * Return: 0 when it can be read and written and is healthy, or an error after
- * a line that says why.
- */
-int p2pmem_nvme_pmr_enable(struct p2pmem_nvme *n)
+/* 0 when it can be read and written and is healthy, or an error after a line that says why */
+static int enable(struct p2pmem_nvme *n)
 {
 	u32 timeout_ms = n->pmr.timeout_ms;
 	enum p2pmem_nvme_health health;
@@ -120,6 +115,79 @@ int p2pmem_nvme_pmr_enable(struct p2pmem_nvme *n)
 	return 0;
 }
 
+static enum p2pmem_nvme_health look(struct p2pmem_nvme *n)
+{
+	u32 sts = readl(n->regs + NVME_PMRSTS);
+
+	/* NRDY need not tell of a region that somebody has switched off */
+	if (sts != U32_MAX && !(readl(n->regs + NVME_PMRCTL) & NVME_PMRCTL_EN))
+		return P2PMEM_NVME_NOT_READY;
+	return p2pmem_nvme_health_decode(sts);
+}
+
+/**
+ * p2pmem_nvme_pmr_health() - how the region is, now
+ * @n: the controller
+ *
+ * What is written while the region doesn't keep it is lost, and whoever has written
+ * it may ask only when all is well again. So who sees it ill, be it the watch or
+ * somebody's flush, leaves a note, and before it counts as well again p2pmem is told.
+ *
+ * Context: any.
+ * Return: its health; not ready also when p2pmem can't be told yet.
+ */
+enum p2pmem_nvme_health p2pmem_nvme_pmr_health(struct p2pmem_nvme *n)
+{
+	enum p2pmem_nvme_health health = look(n);
+	struct p2pmem *p;
+	unsigned long flags;
+	bool ill;
+
+	/* who sees the note gone finds the report in p2pmem */
+	if (likely(p2pmem_nvme_durable(health) && !smp_load_acquire(&n->ill)))
+		return health;
+
+	spin_lock_irqsave(&n->ill_lock, flags);
+	if (!p2pmem_nvme_durable(health))
+		WRITE_ONCE(n->ill, true);
+	/* looked at anew: another one may have seen it ill since */
+	p = READ_ONCE(n->pmr_donation);
+	if (n->ill && p && p2pmem_nvme_durable(look(n))) {
+		p2pmem_notify_outage(p);
+		/* after the report */
+		smp_store_release(&n->ill, false);
+	}
+	ill = n->ill;
+	spin_unlock_irqrestore(&n->ill_lock, flags);
+	return ill && p2pmem_nvme_durable(health) ? P2PMEM_NVME_NOT_READY : health;
+}
+
+/**
+ * p2pmem_nvme_pmr_back() - switch the region on again, and end its outage
+ * @n: the controller, whose region p2pmem has been told is out
+ *
+ * Who has the function reset or woken waits for this, so it doesn't take as long as
+ * the controller may. A region that isn't ready then is ill, and the watch will see
+ * when it is well.
+ */
+void p2pmem_nvme_pmr_back(struct p2pmem_nvme *n)
+{
+	u32 ms = min_t(u32, n->pmr.timeout_ms, BACK_MAX_MS);
+	unsigned long flags;
+	int ret;
+
+	writel(NVME_PMRCTL_EN, n->regs + NVME_PMRCTL);
+	ret = wait_ready(n, true, ms);
+	if (ret)
+		pci_warn(n->pdev, "Persistent Memory Region: not back after %u ms (error %d): nothing is durable until it is\n",
+			 ms, ret);
+	spin_lock_irqsave(&n->ill_lock, flags);
+	/* what it was before is part of this outage */
+	WRITE_ONCE(n->ill, !p2pmem_nvme_durable(look(n)));
+	spin_unlock_irqrestore(&n->ill_lock, flags);
+	p2pmem_outage_end(n->pmr_donation);
+}
+
 /*
  * PMRSTS is read in any case: it says whether the writes before the barrier
  * were completed, hence second.
@@ -134,14 +202,13 @@ static int persist(void *priv, u64 offset, u64 len)
 		mb();
 		readl(n->pmr_word);
 	}
-	health = p2pmem_nvme_health_decode(readl(n->regs + NVME_PMRSTS));
-	if (likely(p2pmem_nvme_durable(health) && !READ_ONCE(n->away)))
+	health = p2pmem_nvme_pmr_health(n);
+	if (likely(p2pmem_nvme_durable(health)))
 		return 0;
 
 	dev_err_ratelimited(&n->pdev->dev,
-			    "%llu bytes at %#llx may not be durable: health '%s'%s\n",
-			    len, offset, p2pmem_nvme_health_name(health),
-			    READ_ONCE(n->away) ? ", controller in reset" : "");
+			    "%llu bytes at %#llx may not be durable: health '%s'\n",
+			    len, offset, p2pmem_nvme_health_name(health));
 	p2pmem_nvme_health_look(n);
 	return -EIO;
 }
@@ -197,7 +264,8 @@ int p2pmem_nvme_pmr_add(struct p2pmem_nvme *n)
 	if (ret)
 		return ret;
 
-	ret = p2pmem_nvme_pmr_enable(n);
+	spin_lock_init(&n->ill_lock);
+	ret = enable(n);
 	if (ret)
 		goto disable;
 	p2pmem_nvme_health_init(n);
@@ -206,7 +274,8 @@ int p2pmem_nvme_pmr_add(struct p2pmem_nvme *n)
 		ret = PTR_ERR(p);
 		goto disable;
 	}
-	n->pmr_donation = p;
+	/* a program may have been faster */
+	WRITE_ONCE(n->pmr_donation, p);
 	p2pmem_nvme_health_start(n);
 	return 0;
 

@@ -14,6 +14,7 @@
  * E2BIG: there are fields that this kernel doesn't know, and they aren't zero
  * EINVAL: a reserved field or an unknown flag isn't zero, or the structure is
  *	shorter than it ever was
+ * EIO: volatile memory is being reset, or was, which has taken the region's content
  * ENODEV: the donor has gone
  * ENOTTY: no such request, or not of this kind of file
  */
@@ -131,6 +132,9 @@ struct p2pmem_flush {
  * reached the device before.
  *
  * EINVAL: also: bytes that aren't in the file
+ * EIO: what was written may have been lost: the device is being reset, or asleep; or
+ *	it was, or was out of order in another way, after the file was opened and after
+ *	the last time that the file gave this error (fsync() and msync() count)
  * EOPNOTSUPP: the memory isn't persistent: nothing makes it durable
  * Others are the donor's.
  */

@@ -288,6 +288,8 @@ class Taker:
     HEALTH = 0x4020BC95
     DONATE = 0x4038BC96
     WITHDRAW = 0x0000BC97
+    SUSPEND = 0x4020BC98
+    RESUME = 0x4020BC99
 
     def __init__(self):
         self.fd = os.open("/dev/p2pmem_taker", os.O_RDWR | os.O_CLOEXEC)
@@ -345,6 +347,13 @@ class Taker:
 
     def withdraw(self):
         fcntl.ioctl(self.fd, self.WITHDRAW)
+
+    def suspend(self, bdf):
+        """A PCI function and its driver, alone."""
+        fcntl.ioctl(self.fd, self.SUSPEND, bdf.encode().ljust(32, b"\0"))
+
+    def resume(self, bdf):
+        fcntl.ioctl(self.fd, self.RESUME, bdf.encode().ljust(32, b"\0"))
 
     def put(self, ident):
         fcntl.ioctl(self.fd, self.PUT, ident)

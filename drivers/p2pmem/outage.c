@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Outages: for a time the memory doesn't do what memory does, since its function is
+ * reset or asleep or has switched it off. Writes are dropped then without a word,
+ * for on PCI nobody answers a write.
+ *
+ * Persistent memory has its content again afterwards, but for these writes. Whoever
+ * may have made some is told when it asks whether they are durable: each open file and
+ * each hold that is older than the end of the outage gets EIO, once, as fsync() of a
+ * file on a disk does it, by the same means (errseq_t). The sequence of errors is that
+ * of the inode that all files of the donation map; how far each has seen it is in its
+ * struct file and in its hold. While the outage lasts nothing is durable.
+ *
+ * The content of volatile memory is gone. Nobody shall take for data what is there
+ * instead, least of all a peer with a key, or a disk that O_DIRECT writes it to. So
+ * it is as if the donor had gone: holds are revoked, mappings give SIGBUS, and the
+ * region is no good any more. Only the donation stays: a withdrawal has to wait for
+ * pins, as long as others want, while who has begun the reset has the function
+ * locked; and the pages that the PCI layer makes can't be given back before the
+ * driver unbinds. Who has pages pinned, for I/O under way, has them until it is
+ * done, and the region as long: nobody else gets what is written late.
+ *
+ * Until the end nobody gets volatile memory: it could not be zeroed.
+ */
+#include <linux/fs.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/pagemap.h>
+
+#include "donation.h"
+#include "events.h"
+#include "hold.h"
+#include "outage.h"
+#include "region.h"
+
+/**
+ * p2pmem_outage_open() - a new file of a donation
+ * @p: the donation
+ * @file: which maps its inode from now on, and is told of outages to come only
+ */
+void p2pmem_outage_open(struct p2pmem *p, struct file *file)
+{
+	file->f_mapping = p->inode->i_mapping;
+	file->f_wb_err = p2pmem_outage_now(p);
+}
+
+/**
+ * p2pmem_outage_now() - what somebody has seen who comes now
+ * @p: the donation
+ *
+ * Not errseq_sample(), after which an error that nobody has been told of would be
+ * told to who comes later.
+ *
+ * Context: any.
+ */
+errseq_t p2pmem_outage_now(struct p2pmem *p)
+{
+	errseq_t seen = 0;
+
+	errseq_check_and_advance(&p->inode->i_mapping->wb_err, &seen);
+	return seen;
+}
+
+/**
+ * p2pmem_outage_check() - has there been an outage?
+ * @p: the donation
+ * @seen: what the caller has seen so far. Not protected: of two at the same time
+ *	both may be told.
+ *
+ * Context: any.
+ * Return: 0, or -EIO, once.
+ */
+int p2pmem_outage_check(struct p2pmem *p, errseq_t *seen)
+{
+	return errseq_check_and_advance(&p->inode->i_mapping->wb_err, seen);
+}
+
+/**
+ * p2pmem_region_enter() - p2pmem_enter() of a region's donation
+ * @r: the region
+ *
+ * Return: also -EIO when the region's content has been lost.
+ */
+int p2pmem_region_enter(struct p2pmem_region *r)
+{
+	int ret = p2pmem_enter(r->p);
+
+	if (ret || !r->lost)
+		return ret;
+	p2pmem_leave(r->p);
+	return -EIO;
+}
+
+/**
+ * p2pmem_notify_outage() - there was an outage, and it is over
+ * @p: what p2pmem_donate() returned, not yet withdrawn
+ *
+ * For a donor of persistent memory that finds out afterwards. It must be called
+ * before @persist succeeds again: whoever has been served before gets -EIO once from
+ * what would have said that its writes are durable.
+ *
+ * Context: any.
+ */
+void p2pmem_notify_outage(struct p2pmem *p)
+{
+	filemap_set_wb_err(p->inode->i_mapping, -EIO);
+}
+EXPORT_SYMBOL_GPL(p2pmem_notify_outage);
+
+static void set_out(struct p2pmem *p, bool out)
+{
+	struct p2pmem_region *r;
+
+	/* whoever zeroes gigabytes behind the gate stops now */
+	if (out)
+		WRITE_ONCE(p->out, true);
+	down_write(&p->gate);
+	mutex_lock(&p->lock);
+	if (!p->d.persistent)
+		list_for_each_entry(r, &p->regions, node)
+			r->lost = true;
+	mutex_unlock(&p->lock);
+	/* who sees it over sees the report of it as well */
+	smp_store_release(&p->out, out);
+	up_write(&p->gate);
+}
+
+static void unmap(struct p2pmem *p)
+{
+	unmap_mapping_range(p->inode->i_mapping, 0, 0, 1);
+}
+
+/**
+ * p2pmem_outage_begin() - the memory is about to stop working for a while
+ * @p: what p2pmem_donate() returned, not yet withdrawn, in no outage
+ *
+ * When this returns nothing is durable where the memory is persistent. Where it isn't,
+ * holds are revoked, programs get SIGBUS, nobody gets memory: it is as if it had been
+ * withdrawn, but for pins, which aren't waited for.
+ *
+ * Context: process context, sleeps; from the donor's reset_prepare() or suspend(), with
+ * nothing else of this donation under way.
+ */
+void p2pmem_outage_begin(struct p2pmem *p)
+{
+	dev_warn(&p->dev, "outage: %s\n",
+		 p->d.persistent ? "nothing is durable until it ends" :
+				   "what is in use is taken away");
+	set_out(p, true);
+	if (!p->d.persistent) {
+		/* a callback that a new level has begun ends as well */
+		mutex_lock(&p->rule_lock);
+		p2pmem_holds_revoke(p, true);
+		mutex_unlock(&p->rule_lock);
+		unmap(p);
+	}
+	p2pmem_event(p, "outage", "OUTAGE", "begin");
+}
+EXPORT_SYMBOL_GPL(p2pmem_outage_begin);
+
+/**
+ * p2pmem_outage_end() - the memory works again
+ * @p: what p2pmem_outage_begin() was called with
+ *
+ * If it doesn't (yet), @persist must say so.
+ *
+ * Context: as for p2pmem_outage_begin().
+ */
+void p2pmem_outage_end(struct p2pmem *p)
+{
+	/* an mmap() that was under way had a VMA that the inode didn't know yet */
+	if (!p->d.persistent)
+		unmap(p);
+	p2pmem_notify_outage(p);
+	set_out(p, false);
+	dev_info(&p->dev, "outage: over%s\n",
+		 p->d.persistent ? ", what was written meanwhile is lost" : "");
+	p2pmem_event(p, "outage", "OUTAGE", "end");
+}
+EXPORT_SYMBOL_GPL(p2pmem_outage_end);

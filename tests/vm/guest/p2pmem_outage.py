@@ -1,0 +1,216 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Resets and sleep: what the memory loses meanwhile, and who is told. Donors: bar:16M,
+bar:16M, and both:16M as the third NVMe controller. The kernel has iomem=relaxed: what
+a device loses in a reset, QEMU's doesn't."""
+
+import ctypes
+import errno
+import os
+import signal
+
+from p2pmem_guest import (PAGE, PCI, Bar, Mapping, Taker, attach, attr, available, bind,
+                          detach, fork, libc, main, opened, reap, unbind, write)
+from p2pmem_ioctl import alloc, close, export, flush
+from p2pmem_nvme import CMBMSC, CMSE, CRE, EN, MS_SYNC, PMRCTL, Uevents, functions, registers
+from p2pmem_rdma import Rdma, rdmanode
+from p2pmem_take import PERSISTENT
+from pyverbs.mr import DmaBufMR
+from pyverbs.pyverbs_error import PyverbsRDMAError
+
+NVME_DRIVER = "p2pmem_nvme"
+WORDS = b"written in an outage"
+
+
+def msync(m):
+    if libc.msync(m.address, PAGE, MS_SYNC):
+        raise OSError(ctypes.get_errno(), "msync")
+
+
+def switch_off(bdf):
+    """Of an NVMe controller: both kinds of memory."""
+    regs = Bar(bdf, 0)
+    regs.put32(CMBMSC, 0)
+    regs.put32(PMRCTL, 0)
+
+
+class OutageTest(Rdma):
+    def setUp(self):
+        super().setUp()
+        self.both = functions()[2]
+        self.taker = Taker()
+
+    def tearDown(self):
+        self.taker.close()
+        detach(self.both)
+        super().tearDown()
+
+    def bind_nvme(self, kind):
+        return next(name for name in attach(NVME_DRIVER, self.both)
+                    if attr(name, "kind") == kind)
+
+    def new_key(self, m):
+        return rdmanode.MR(self.node.pds["pd"], PAGE, rdmanode.ALL, address=m.address)
+
+    def dead(self, at, mr):
+        self.ask("READ", at, mr.rkey, status="REM_ACCESS_ERR")
+        rdmanode.unpair(self.other, self.node, "qp")
+        rdmanode.pair(self.other, self.node, "qp")
+
+    def reset(self, bdf):
+        write(PCI + bdf + "/reset", "1")
+
+    def sleep(self, bdf):
+        self.taker.suspend(bdf)
+        self.taker.resume(bdf)
+
+    def told(self, name, outage):
+        """Each that is older than an outage is told of it once, however it asks."""
+        files = [opened(name) for _ in range(4)]
+        m = Mapping(files[0], 2 * PAGE)
+        files.append(alloc(files[3], PAGE, PAGE))
+        files.append(alloc(files[3], PAGE, PAGE))
+        hold = self.taker.hold(m.address, PAGE)
+        ask = [lambda: msync(m), lambda: os.fsync(files[1]), lambda: flush(files[2], 0, 8),
+               lambda: os.fsync(files[4]), lambda: flush(files[5]),
+               lambda: self.taker.persist(hold, 0, 8)]
+        for each in ask:
+            each()
+        for _ in range(2):
+            outage(m)
+            young = opened(name)
+            flush(young)
+            close(young)
+            for each in ask:
+                self.fails(errno.EIO, each)
+                each()
+        # of two outages at once
+        outage(m)
+        outage(m)
+        for each in ask:
+            self.fails(errno.EIO, each)
+            each()
+        self.taker.put(hold)
+        m.unmap()
+        close(*files)
+
+    def pmr_outage(self, end):
+        """A program and a peer write while the PMR is off: nobody says a word."""
+        def outage(m):
+            mr = self.new_key(m)
+            m.put(0, bytes(128))
+            switch_off(self.both)
+            m.put(0, WORDS)
+            self.other.fill("mine", WORDS)
+            self.ask("WRITE", m.address + 64, mr.rkey, len(WORDS))
+            end(self.both)
+            self.assertEqual(m[0:128], bytes(128))
+            # the key is as good as before
+            self.ask("WRITE", m.address + 64, mr.rkey, len(WORDS))
+            self.assertEqual(m[64:64 + len(WORDS)], WORDS)
+            mr.close()
+        return outage
+
+    def test_a_reset_of_persistent_memory(self):
+        self.told(self.bind_nvme("pmr"), self.pmr_outage(self.reset))
+        now = registers(self.both)
+        self.assertEqual((now["pmrctl"], now["cmbmsc"] & (CRE | CMSE)), (EN, CRE | CMSE))
+        self.assertNotEqual(now["cmbsz"], 0)
+
+    def test_sleep_of_persistent_memory(self):
+        self.told(self.bind_nvme("pmr"), self.pmr_outage(self.sleep))
+        now = registers(self.both)
+        self.assertEqual((now["pmrctl"], now["cmbmsc"] & (CRE | CMSE)), (EN, CRE | CMSE))
+
+    def test_a_persistent_bar(self):
+        unbind(self.bdf)
+        write(PERSISTENT, "1")
+        self.name = bind(self.bdf)
+        for end in self.reset, self.sleep:
+            self.told(self.name, lambda m, end=end: end(self.bdf))
+
+    def test_asleep(self):
+        """Until it wakes up nothing is durable, and of volatile memory nothing is had."""
+        unbind(self.bdf)
+        pmr = self.bind_nvme("pmr")
+        cmb = next(n for n in os.listdir("/sys/class/p2pmem") if attr(n, "kind") == "cmb")
+        fd, volatile = opened(pmr), opened(cmb)
+        m, region = Mapping(fd, PAGE), alloc(volatile, PAGE)
+        events = Uevents()
+        self.taker.suspend(self.both)
+        self.assertEqual(events.next(pmr, "OUTAGE"), "begin")
+        for _ in range(2):
+            self.fails(errno.EIO, msync, m)
+        self.assertIsNone(self.taker.find())
+        for what in (lambda: Mapping(volatile, PAGE), lambda: alloc(volatile, PAGE),
+                     lambda: Mapping(region, PAGE), lambda: opened(cmb)):
+            self.fails(errno.EIO, what)
+        self.taker.resume(self.both)
+        self.assertEqual(events.next(pmr, "OUTAGE"), "end")
+        self.assertEqual(self.taker.find(), cmb)
+        self.fails(errno.EIO, msync, m)
+        msync(m)
+        self.assertEqual(attr(pmr, "health"), "ok")
+        m.unmap()
+        Mapping(volatile, PAGE).unmap()
+        close(fd, volatile, region)
+
+    def lost(self, bdf, name, outage):
+        """Volatile memory: whoever has some has it no more, but the device stays."""
+        fd, events = opened(name), Uevents()
+        m, region = Mapping(fd, PAGE), alloc(fd, 2 * PAGE)
+        of_region, buf = Mapping(region, PAGE), export(region)
+        mr, hold = self.new_key(m), self.taker.hold(of_region.address, PAGE)
+        dmabuf = DmaBufMR(self.node.pds["pd"], PAGE, rdmanode.ALL, buf, 0)
+        m.put(0, WORDS)
+
+        def work():
+            while True:
+                ctypes.memset(m.address, 0, 8)
+
+        writer = fork(work)
+        outage(bdf)
+        self.assertEqual(reap(writer), -signal.SIGBUS)
+        self.assertEqual([events.next(name, "OUTAGE") for _ in range(2)], ["begin", "end"])
+        for memory in m, of_region:
+            address = memory.address
+            child = fork(lambda address=address: ctypes.string_at(address, 1))
+            self.assertEqual(reap(child), -signal.SIGBUS)
+        self.dead(m.address, mr)
+        self.dead(0, dmabuf)
+        self.fails(errno.EIO, self.taker.read, hold, 0)
+        self.taker.put(hold)
+        # what is left of it can't be had anew
+        self.fails(errno.EIO, Mapping, region, PAGE)
+        self.fails(errno.EIO, export, region)
+        self.fails(errno.EIO, self.taker.hold, of_region.address, PAGE)
+        with self.assertRaises(PyverbsRDMAError):
+            self.new_key(m)
+        self.fails(errno.EIO, msync, m)
+        msync(m)
+
+        fresh = Mapping(fd, PAGE)
+        self.assertEqual(fresh[0:PAGE], bytes(PAGE))
+        again = self.new_key(fresh)
+        self.other.fill("mine", WORDS)
+        self.ask("WRITE", fresh.address, again.rkey, len(WORDS))
+        self.assertEqual(fresh[0:len(WORDS)], WORDS)
+        self.dead(m.address, mr)
+        for key in mr, dmabuf, again:
+            key.close()
+        for memory in m, of_region, fresh:
+            memory.unmap()
+        close(fd, region, buf)
+        self.assertEqual(available(name), int(attr(name, "size")))
+
+    def test_a_reset_of_volatile_memory(self):
+        self.lost(self.both, self.bind_nvme("cmb"), self.reset)
+        self.lost(self.bdf, self.name, self.reset)
+
+    def test_sleep_of_volatile_memory(self):
+        self.lost(self.both, self.bind_nvme("cmb"), self.sleep)
+        self.lost(self.bdf, self.name, self.sleep)
+
+
+if __name__ == "__main__":
+    main("p2pmem_bar", NVME_DRIVER, "p2pmem_taker", "srnic")
