@@ -8,6 +8,7 @@
 #include <linux/list.h>
 #include <linux/mm.h>
 #include <linux/refcount.h>
+#include <linux/sched.h>
 #include <uapi/linux/p2pmem.h>
 
 #include "donation.h"
@@ -22,6 +23,8 @@ struct p2pmem_account;
  * @users: VMAs, holds and the region's own file
  * @node: in @p->regions, or in @p->leaving once @users is 0; @p->lock
  * @account: who is charged for it, NULL for the kernel. Constant.
+ * @pid: whose thread made it, for the log. Constant.
+ * @comm: what that was called. Constant.
  * @named: it has a file of its own, and thus a name. Constant.
  * @name: may be empty. Constant.
  * @seen: after @users is 0: pages below this one are known to be idle; @p->lock
@@ -34,6 +37,8 @@ struct p2pmem_region {
 	struct list_head node;
 	unsigned long seen;
 	struct p2pmem_account *account;
+	pid_t pid;
+	char comm[TASK_COMM_LEN];
 	bool named;
 	char name[P2PMEM_NAME_SIZE];
 };
