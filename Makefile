@@ -8,7 +8,7 @@ PROVIDER ?= yes
 LIBDIR ?= /usr/lib/$(shell gcc -print-multiarch 2>/dev/null)
 SHELL = /bin/bash
 
-.PHONY: help modules provider test check kunit demo vm bench install clean
+.PHONY: help modules provider test check kunit unplug demo vm bench install clean
 
 modules:		## build the modules (KDIR=: against these headers)
 	$(MAKE) -C $(KDIR) M=$(CURDIR) modules
@@ -27,6 +27,9 @@ check:			## static checks: W=1, sparse, checkpatch, shellcheck, layers
 
 kunit:			## the KUnit suites, in user-mode Linux and in the debug kernel
 	@tests/run tests/kunit-um.t tests/kunit-debug.t
+
+unplug:			## each way for a donor to go under each load, UNPLUG_ROUNDS (20) times
+	@tests/run -v tests/vm/long/p2pmem_unplug.t
 
 vm:			## a shell on host A, with host B behind the cable
 	@scripts/setup && scripts/vm shell --hosts 2 --donors bar scripts/lib/vm/ready

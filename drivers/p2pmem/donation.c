@@ -29,6 +29,7 @@
 #include "debugfs.h"
 #include "hold.h"
 #include "limits.h"
+#include "pins.h"
 #include "region.h"
 #include "rules.h"
 #include "stats.h"
@@ -382,6 +383,7 @@ static void drain_note(struct p2pmem *p, unsigned long pages,
 	dev_warn(&p->dev,
 		 "%lu pages are still pinned, by a driver or by I/O in flight: the donor has to wait\n",
 		 pages);
+	p2pmem_pins_name(p);
 	*next = jiffies + 6 * DRAIN_WARN;
 }
 

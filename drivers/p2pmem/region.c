@@ -169,6 +169,8 @@ struct p2pmem_region *p2pmem_region_new(struct p2pmem *p,
 	r->p = p;
 	r->npages = npages;
 	r->account = account;
+	r->pid = task_tgid_nr(current);
+	get_task_comm(r->comm, current);
 	r->named = name;
 	if (name)
 		strscpy(r->name, name);

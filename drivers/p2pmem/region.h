@@ -8,6 +8,7 @@
 #include <linux/list.h>
 #include <linux/mm.h>
 #include <linux/refcount.h>
+#include <linux/sched.h>
 #include <uapi/linux/p2pmem.h>
 
 #include "donation.h"
@@ -23,6 +24,8 @@ struct p2pmem_account;
  * @node: in @p->regions, or in @p->leaving once @users is 0; @p->lock
  * @lost: an outage has taken its content, see outage.c; @p->gate
  * @account: who is charged for it, NULL for the kernel. Constant.
+ * @pid: whose thread made it, for the log. Constant.
+ * @comm: what that was called. Constant.
  * @named: it has a file of its own, and thus a name. Constant.
  * @name: may be empty. Constant.
  * @seen: after @users is 0: pages below this one are known to be idle; @p->lock
@@ -36,6 +39,8 @@ struct p2pmem_region {
 	unsigned long seen;
 	bool lost;
 	struct p2pmem_account *account;
+	pid_t pid;
+	char comm[TASK_COMM_LEN];
 	bool named;
 	char name[P2PMEM_NAME_SIZE];
 };

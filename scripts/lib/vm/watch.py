@@ -36,6 +36,8 @@ _COMPLAINT = re.compile(
     r"Out of memory: Killed|invalid opcode|stack-protector|Modules linked in")
 # What merely looks like it.
 _HARMLESS = re.compile(r"hogged CPU|Marking clocksource")
+# Of QEMU's monitor: before a command, and after its answer.
+_PROMPT = b"(qemu) "
 
 
 # QEMU's emulated CPU may go wrong (seen with 7.2: a double fault whose EFLAGS were
@@ -179,10 +181,14 @@ class Watch:
             with socket.socket(socket.AF_UNIX) as conn:
                 conn.settimeout(5)
                 conn.connect(guest.machine.sock("monitor"))
-                answer = conn.recv(65536)
                 conn.sendall(command.encode() + b"\n")
-                answer = conn.recv(65536)
-            self._record(f"{guest.host} monitor| {answer.decode(errors='replace').strip()}")
+                # It echoes each letter. Who hangs up before the command has been
+                # read to its end, and done, takes it back
+                answer = b""
+                while answer.count(_PROMPT) < 2:
+                    answer += conn.recv(65536) or _PROMPT * 2
+            said = answer.split(b"\n", 2)[-1].decode(errors="replace")
+            self._record(f"{guest.host} monitor| {command}: {said.strip()}")
         except OSError as error:
             self.say(f"{guest.host}: monitor: {error}")
 

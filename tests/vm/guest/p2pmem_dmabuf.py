@@ -6,7 +6,6 @@ RDMA. Donors: bar, bar@root."""
 import errno
 import fcntl
 import os
-import random
 import struct
 import subprocess
 import threading
@@ -418,49 +417,6 @@ class RdmaTest(Rdma):
                 DmaBufMR(self.node.pds["pd"], PAGE, access, buf, 0)
             self.assertEqual(e.exception.error_code, errno.EACCES)
         close(buf, region, fd)
-
-    def test_random_order_from_8_threads(self):
-        """Allocate, map, export, register, and end all that in random order: what is
-        available is exact at the end (10^4 rounds on the stock kernel)."""
-        rounds = int(os.environ.get("ROUNDS", "10000")) // 8
-        pd, failed, done = self.node.pds["pd"], [], []
-
-        def round_of(rnd):
-            region = alloc(self.fd, PAGE * rnd.randint(1, 16))
-            m = Mapping(region, PAGE)
-            buf = export(region)
-            ends = [m.unmap, lambda: os.close(region), lambda: os.close(buf)]
-            if rnd.random() < 0.7:
-                ends.append(rdmanode.MR(pd, PAGE, rdmanode.ALL, address=m.address).close)
-            if rnd.random() < 0.7:
-                ends.append(DmaBufMR(pd, PAGE, rdmanode.ALL, buf, 0).close)
-            # a byte of one's own, until the end
-            byte = rnd.randint(1, 255)
-            if m[0:8] != bytes(8):
-                raise AssertionError("not zeroed")
-            m.put(0, bytes([byte] * 8))
-            if m[0:8].count(byte) != 8:
-                raise AssertionError("somebody else's bytes")
-            rnd.shuffle(ends)
-            for end in ends:
-                end()
-
-        def work(seed):
-            rnd = random.Random(seed)
-            try:
-                for _ in range(rounds):
-                    round_of(rnd)
-                    done.append(1)
-            except BaseException as e:	# pylint: disable=broad-except
-                failed.append(e)
-
-        threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
-        for t in threads:
-            t.start()
-        for t in threads:
-            t.join()
-        self.assertEqual((failed, len(done)), ([], 8 * rounds))
-        self.used(0)
 
     def test_unbind_while_registered(self):
         """Both kinds: the key is dead at once, the rest of the memory isn't touched."""

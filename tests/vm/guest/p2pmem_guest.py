@@ -147,6 +147,11 @@ def log_since(mark):
     return log[log.rindex(mark):].split("\n")[1:-1]
 
 
+def monitor(*commands):
+    """Commands for this guest's QEMU, such as: device_del bar0"""
+    write(os.environ["VM_CTL"], "".join(f"monitor {i}\n" for i in commands))
+
+
 class Bar:
     """A BAR as sysfs has it. While a driver has claimed it this takes a kernel
     with iomem=relaxed."""

@@ -5,6 +5,7 @@ it have one (without CONFIG_PCI_P2PDMA)."""
 
 import errno
 import os
+import re
 import subprocess
 import threading
 import time
@@ -89,6 +90,13 @@ class PinsTest(unittest.TestCase):
             lambda: any("16 pages are still pinned" in i
                         for i in log_since(mark)), 30))
         self.assertTrue(t.is_alive())
+        # whose they are: who took the memory, and whom the driver has charged
+        self.assertTrue(wait_for(lambda: any(
+            re.search(rf"16 pages at 0x0, taken by \S+ \(pid {os.getpid()}\) with mmap, "
+                      "are pinned for DMA", i) for i in log_since(mark))))
+        self.assertTrue(wait_for(lambda: any(
+            re.search(rf"\(pid {os.getpid()}\) has 16 pages pinned by drivers", i)
+            for i in log_since(mark))))
         mr.close()
         t.join(10)
         self.assertFalse(t.is_alive())
