@@ -25,7 +25,7 @@ from pyverbs.mr import DmaBufMR
 from pyverbs.pyverbs_error import PyverbsRDMAError
 
 MAGIC = b"p2pmem dma-buf: "
-STATIC, NO_P2P, DEAF = 1, 2, 4
+STATIC, NO_P2P, DEAF, LOW = 1, 2, 4, 8
 
 
 class Importer:
@@ -152,6 +152,21 @@ class ImportTest(Taking):
             if not p2pdma(self.bdf):
                 self.assertEqual(pages, 0)
             i.unmap()
+        i.map()
+        i.close()
+
+    def test_beyond_a_devices_mask(self):
+        """One with too few address lines: an error, no warning of the DMA layer's."""
+        self.assertGreater(bar_address(self.bdf), 1 << 31)
+        i = Importer(self.buf, self.client, LOW)
+        # where a switch passes it on, the PCI layer doesn't ask for the mask
+        if not p2pdma(self.bdf) or not self.peers():
+            mark = log_mark("p2pmem test: mask")
+            self.fails(errno.EREMOTEIO, i.map)
+            if not p2pdma(self.bdf):
+                self.assertIn(f"no DMA mapping for {self.client}", " ".join(log_since(mark)))
+        i.close()
+        i = Importer(self.buf, self.bdf)
         i.map()
         i.close()
 
