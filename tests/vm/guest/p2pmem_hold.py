@@ -5,12 +5,13 @@
 import errno
 import mmap
 import os
+import subprocess
 import threading
 import time
 import unittest
 
-from p2pmem_guest import (IVSHMEM, PAGE, Mapping, Taker, attr, available,
-                          bind, bound, fork, libc, main, opened,
+from p2pmem_guest import (IVSHMEM, PAGE, Mapping, Taker, attach, attr, available,
+                          bind, bound, detach, donations, fork, libc, main, opened,
                           pci_functions, race, reap, unbind)
 
 WORD = 0x1122334455667788
@@ -174,6 +175,16 @@ class HoldTest(unittest.TestCase):
         unbind(self.bdf)
         self.fails(errno.ENODEV, self.taker.hold, m.address, PAGE)
         m.unmap()
+
+    def test_the_donor_of_the_headers_example(self):
+        """include/linux/p2pmem.h's: it donates what follows the first 4 MiB."""
+        unbind(self.bdf)
+        subprocess.run(["modprobe", "p2pmem_example"], check=True)
+        names = attach("p2pmem_example", self.bdf)
+        self.assertEqual([available(name) for name in names], [self.size - (4 << 20)])
+        detach(self.bdf)
+        self.assertEqual(donations(self.bdf), [])
+        subprocess.run(["rmmod", "p2pmem_example"], check=True)
 
     def test_holds_against_unbind(self):
         """Hold, access and put in several threads; the donor comes and goes."""
