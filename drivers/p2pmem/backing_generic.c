@@ -9,6 +9,7 @@
  * corrects it, so elsewhere this backing refuses.
  */
 #include <linux/dma-mapping.h>
+#include <linux/iommu.h>
 #include <linux/kconfig.h>
 #include <linux/memremap.h>
 #include <linux/mm.h>
@@ -101,10 +102,29 @@ static int map_entries(struct device *dev, struct sg_table *sgt,
 	return 0;
 }
 
+/*
+ * The DMA layer would refuse it as well, with a warning about its caller. Where an
+ * IOMMU translates, the device sees another address, which is that layer's business.
+ */
+static bool can_reach(struct device *dev, phys_addr_t phys, u64 size)
+{
+	const struct iommu_domain *domain = iommu_get_domain_for_dev(dev);
+
+	if (domain && domain->type != IOMMU_DOMAIN_IDENTITY)
+		return true;
+	return phys + size - 1 <= min_not_zero(dma_get_mask(dev), dev->bus_dma_limit);
+}
+
 /* No page of it is given away: to this kernel it is an address, not memory. */
 static int generic_map(struct p2pmem *p, struct device *dev, struct sg_table *sgt,
 		       u64 offset, u64 size, enum dma_data_direction dir)
 {
+	if (!can_reach(dev, p->phys + offset, size)) {
+		dev_info_ratelimited(&p->dev,
+				     "no DMA mapping for %s: %pa is beyond its mask %#llx\n",
+				     dev_name(dev), &p->phys, dma_get_mask(dev));
+		return -EREMOTEIO;
+	}
 	return map_entries(dev, sgt, p->phys + offset, size, dir);
 }
 

@@ -136,7 +136,8 @@ static long attach(struct import *i, const struct importer_attach *arg)
 	i->pdev = pci_get_domain_bus_and_slot(arg->domain, arg->bus, arg->devfn);
 	if (!i->pdev)
 		return -ENXIO;
-	ret = dma_set_mask_and_coherent(&i->pdev->dev, DMA_BIT_MASK(64));
+	ret = dma_set_mask_and_coherent(&i->pdev->dev, i->flags & IMPORTER_LOW ?
+					DMA_BIT_MASK(31) : DMA_BIT_MASK(64));
 	if (ret)
 		goto put_pdev;
 	i->buf = dma_buf_get(arg->fd);

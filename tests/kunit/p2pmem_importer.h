@@ -12,6 +12,7 @@
 #define IMPORTER_STATIC	1	/* can't be told that the memory goes */
 #define IMPORTER_NO_P2P	2	/* takes no memory of other devices */
 #define IMPORTER_DEAF	4	/* is told, and keeps its mapping */
+#define IMPORTER_LOW	8	/* the device has 31 address lines */
 
 /**
  * struct importer_attach - attach to a dma-buf

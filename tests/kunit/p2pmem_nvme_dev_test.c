@@ -4,12 +4,25 @@
  * ill, gone, asleep. Their registers are a piece of RAM, p2pmem is a few counters.
  */
 #include <kunit/test.h>
+#include <linux/io-64-nonatomic-hi-lo.h>
+#include <linux/pci.h>
 #include <linux/sizes.h>
 
+/* RAM doesn't notice that it is read: so the driver reads by way of this */
+static u32 noted_readl(const void __iomem *at);
+static void __iomem *ioremap_uc_fake(struct device *dev, resource_size_t at, resource_size_t len);
+static void __iomem *ioremap_wc_fake(struct device *dev, resource_size_t at, resource_size_t len);
+#undef readl
+#define readl		noted_readl
+#define devm_ioremap	ioremap_uc_fake
+#define devm_ioremap_wc	ioremap_wc_fake
 #include "../../drivers/p2pmem/donors/nvme_regs.c"
 #include "../../drivers/p2pmem/donors/nvme_cmb.c"
 #include "../../drivers/p2pmem/donors/nvme_pmr.c"
 #include "../../drivers/p2pmem/donors/nvme_power.c"
+#undef readl
+#undef devm_ioremap
+#undef devm_ioremap_wc
 
 #define NVME_1_1	0x00010100
 #define NVME_1_3	0x00010300
@@ -22,12 +35,21 @@
 #define BAR_4_NOW	0x00880	/* PMRCAP: BAR 4, read of PMRSTS, no time-out */
 #define BAR_4_500MS	0x10880	/* the same, 500 ms */
 #define BAR_4_HOURS	0xff0980	/* the same, 255 minutes */
+#define BAR_4_READ_PMR	0x00480	/* PMRCAP: BAR 4, read of the PMR, no time-out */
+#define BAR_4_EITHER	0x00c80	/* PMRCAP: BAR 4, either read, no time-out */
+#define PMR_AT		0xfe000000	/* where BAR 4 is */
 
 /**
  * struct fake - a controller, and what p2pmem was asked for
  * @n: as the driver knows it
  * @pdev: its function, good for messages only
  * @regs: its registers
+ * @word: the first of the PMR
+ * @mapped_wc: the driver has a write-combining mapping of it
+ * @mapped_uc: the driver has an uncached mapping of it
+ * @no_room: nothing can be mapped
+ * @pmr_reads: how often @word was read
+ * @sts_reads: how often PMRSTS was read after the latest read of @word
  * @d: the donation
  * @donated: donations
  * @withdrawn: those that ended
@@ -43,6 +65,12 @@ struct fake {
 	struct p2pmem_nvme n;
 	struct pci_dev pdev;
 	u32 regs[NVME_REGS_SIZE / sizeof(u32)];
+	u32 word;
+	bool mapped_wc;
+	bool mapped_uc;
+	bool no_room;
+	int pmr_reads;
+	int sts_reads;
 	struct p2pmem_donation d;
 	int donated;
 	int withdrawn;
@@ -63,6 +91,35 @@ static u32 *reg(u32 at)
 }
 
 /* what the driver calls */
+static u32 noted_readl(const void __iomem *at)
+{
+	if (at == (void __iomem *)&fake->word) {
+		fake->pmr_reads++;
+		fake->sts_reads = 0;
+	}
+	if (at == fake->n.regs + NVME_PMRSTS)
+		fake->sts_reads++;
+	return readl(at);
+}
+
+static void __iomem *ioremap_fake(resource_size_t at, resource_size_t len, bool *mapped)
+{
+	if (fake->no_room || at != PMR_AT || len < sizeof(u32))
+		return NULL;
+	*mapped = true;
+	return (void __iomem *)&fake->word;
+}
+
+static void __iomem *ioremap_uc_fake(struct device *dev, resource_size_t at, resource_size_t len)
+{
+	return ioremap_fake(at, len, &fake->mapped_uc);
+}
+
+static void __iomem *ioremap_wc_fake(struct device *dev, resource_size_t at, resource_size_t len)
+{
+	return ioremap_fake(at, len, &fake->mapped_wc);
+}
+
 int p2pmem_nvme_claim(struct p2pmem_nvme *n, int bar)
 {
 	return 0;
@@ -133,6 +190,8 @@ static int init(struct kunit *test)
 	fake->n.bars.len[0] = SZ_16K;
 	fake->n.bars.len[2] = SZ_4M;
 	fake->n.bars.len[4] = SZ_16M;
+	fake->pdev.resource[4].start = PMR_AT;
+	fake->pdev.resource[4].end = PMR_AT + SZ_16M - 1;
 	*reg(NVME_CMBMSC) = UNTOUCHED;
 	*reg(NVME_PMRCTL) = UNTOUCHED;
 	INIT_DELAYED_WORK(&fake->ready, make_ready);
@@ -299,11 +358,56 @@ static void barriers(struct kunit *test)
 	*reg(NVME_PMRSTS) = 0;
 	KUNIT_EXPECT_EQ(test, make_durable(), 0);
 
-	/* where a read of the PMR is the barrier, PMRSTS has its say as well */
-	fake->n.pmr_word = fake->n.regs;
-	KUNIT_EXPECT_EQ(test, make_durable(), 0);
+	fake->n.away = true;
+	KUNIT_EXPECT_EQ(test, make_durable(), -EIO);
+	fake->n.away = false;
+	KUNIT_EXPECT_EQ(test, fake->pmr_reads, 0);
+}
+
+/* where a read of the PMR is the barrier, PMRSTS has its say as well, after it */
+static void barrier_of_the_pmr(struct kunit *test)
+{
+	int i;
+
+	find_pmr(test, BAR_4_READ_PMR);
+	KUNIT_ASSERT_EQ(test, p2pmem_nvme_pmr_add(&fake->n), 0);
+	for (i = 1; i < 4; i++) {
+		KUNIT_EXPECT_EQ(test, make_durable(), 0);
+		KUNIT_EXPECT_EQ(test, fake->pmr_reads, i);
+		KUNIT_EXPECT_EQ(test, fake->sts_reads, 1);
+	}
 	*reg(NVME_PMRSTS) = 1;
 	KUNIT_EXPECT_EQ(test, make_durable(), -EIO);
+	KUNIT_EXPECT_EQ(test, fake->pmr_reads, i);
+}
+
+/* either would do: the cheaper one is PMRSTS, which is read anyway */
+static void either_barrier(struct kunit *test)
+{
+	find_pmr(test, BAR_4_EITHER);
+	KUNIT_ASSERT_EQ(test, p2pmem_nvme_pmr_add(&fake->n), 0);
+	fake->sts_reads = 0;
+	KUNIT_EXPECT_EQ(test, make_durable(), 0);
+	KUNIT_EXPECT_EQ(test, fake->pmr_reads, 0);
+	KUNIT_EXPECT_EQ(test, fake->sts_reads, 1);
+}
+
+/* of the memory type that p2pmem maps the BAR with, or the PMR can't serve */
+static void mapping_of_the_pmr(struct kunit *test)
+{
+	find_pmr(test, BAR_4_READ_PMR);
+	KUNIT_ASSERT_EQ(test, p2pmem_nvme_pmr_add(&fake->n), 0);
+	KUNIT_EXPECT_TRUE(test, fake->mapped_uc && !fake->mapped_wc);
+
+	fake->mapped_uc = false;
+	fake->pdev.resource[4].flags = IORESOURCE_MEM | IORESOURCE_PREFETCH;
+	KUNIT_ASSERT_EQ(test, p2pmem_nvme_pmr_add(&fake->n), 0);
+	KUNIT_EXPECT_TRUE(test, fake->mapped_wc && !fake->mapped_uc);
+
+	fake->donated = 0;
+	fake->no_room = true;
+	KUNIT_EXPECT_EQ(test, p2pmem_nvme_pmr_add(&fake->n), -ENOMEM);
+	KUNIT_EXPECT_EQ(test, fake->donated, 0);
 }
 
 /* whoever was served before learns of it, though only another one may have looked */
@@ -465,6 +569,9 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(away_and_back),
 	KUNIT_CASE(back_but_ill),
 	KUNIT_CASE(slow_controller),
+	KUNIT_CASE(barrier_of_the_pmr),
+	KUNIT_CASE(either_barrier),
+	KUNIT_CASE(mapping_of_the_pmr),
 	KUNIT_CASE(pmr_removed),
 	{ }
 };

@@ -8,6 +8,7 @@
  * donor does: again and again while one driver is bound.
  */
 #include <linux/delay.h>
+#include <linux/dma-mapping.h>
 #include <linux/fs.h>
 #include <linux/io.h>
 #include <linux/io-64-nonatomic-lo-hi.h>
@@ -31,6 +32,8 @@
  * @sem: read: touching the memory. write: setting @revoked.
  * @revoked: hands off
  * @put: p2pmem_hold_put() has been returned from: no callback may come
+ * @dev: who has it mapped for DMA, a reference; or NULL. @sem
+ * @sgt: how
  */
 struct taken {
 	struct p2pmem_hold *h;
@@ -39,6 +42,8 @@ struct taken {
 	struct rw_semaphore sem;
 	bool revoked;
 	bool put;
+	struct device *dev;
+	struct sg_table sgt;
 };
 
 /**
@@ -64,6 +69,17 @@ struct taker {
 
 static atomic_t revokes;
 
+static void unmap(struct taken *t)
+{
+	lockdep_assert_held_write(&t->sem);
+	if (!t->dev)
+		return;
+	dma_unmap_sgtable(t->dev, &t->sgt, DMA_BIDIRECTIONAL, 0);
+	sg_free_table(&t->sgt);
+	put_device(t->dev);
+	t->dev = NULL;
+}
+
 static void revoke(void *ctx)
 {
 	struct taken *t = ctx;
@@ -73,6 +89,7 @@ static void revoke(void *ctx)
 	down_write(&t->sem);
 	WARN_ON(t->revoked || t->put);
 	t->revoked = true;
+	unmap(t);
 	up_write(&t->sem);
 }
 
@@ -80,6 +97,9 @@ static const struct p2pmem_hold_ops ops = { .revoke = revoke };
 
 static void give_back(struct taken *t)
 {
+	down_write(&t->sem);
+	unmap(t);
+	up_write(&t->sem);
 	p2pmem_hold_put(t->h);
 	t->put = true;
 	kfree(t);
@@ -219,6 +239,56 @@ static long account(struct xarray *all, void __user *user)
 	if (!ret && copy_to_user(user, &arg, sizeof(arg)))
 		ret = -EFAULT;
 	return ret;
+}
+
+/* as a driver would that hands the hold's memory to its device */
+static int map_for(struct taken *t, struct device *dev, struct taker_dma *out)
+{
+	struct scatterlist *sg;
+	unsigned int i;
+	int ret;
+
+	lockdep_assert_held_write(&t->sem);
+	if (t->revoked)
+		return -EIO;
+	if (t->dev)
+		return -EBUSY;
+	ret = dma_set_mask_and_coherent(dev, DMA_BIT_MASK(64));
+	if (!ret)
+		ret = p2pmem_hold_sgt(t->h, &t->sgt);
+	if (ret)
+		return ret;
+	ret = dma_map_sgtable(dev, &t->sgt, DMA_BIDIRECTIONAL, 0);
+	if (ret) {
+		sg_free_table(&t->sgt);
+		return ret;
+	}
+	t->dev = get_device(dev);
+	out->address = sg_dma_address(t->sgt.sgl);
+	out->size = 0;
+	for_each_sgtable_dma_sg(&t->sgt, sg, i)
+		out->size += sg_dma_len(sg);
+	out->entries = t->sgt.nents;
+	return 0;
+}
+
+static long map_dma(struct taker *taker, void __user *user)
+{
+	struct taker_dma arg;
+	struct taken *t;
+	int ret;
+
+	if (copy_from_user(&arg, user, sizeof(arg)))
+		return -EFAULT;
+	t = xa_load(&taker->all, arg.id);
+	if (!t || !taker->client)
+		return -EINVAL;
+	down_write(&t->sem);
+	ret = map_for(t, taker->client, &arg);
+	up_write(&t->sem);
+	if (ret)
+		return ret;
+	return copy_to_user(user, &arg, sizeof(arg)) ? -EFAULT : 0;
 }
 
 static int name_from_user(char *name, const void __user *user)
@@ -412,6 +482,8 @@ static long taker_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return donate(taker, user);
 	case TAKER_WITHDRAW:
 		return withdraw(taker);
+	case TAKER_DMA:
+		return map_dma(taker, user);
 	}
 	return -ENOTTY;
 }

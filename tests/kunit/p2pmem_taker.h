@@ -98,6 +98,20 @@ struct taker_donation {
 	char pdev[TAKER_NAME];
 };
 
+/**
+ * struct taker_dma - what dma_map_sgtable() has made of a hold
+ * @address: first DMA address
+ * @size: bytes of all entries
+ * @entries: their number
+ * @id: the hold
+ */
+struct taker_dma {
+	__u64 address;
+	__u64 size;
+	__u32 entries;
+	__s32 id;
+};
+
 #define TAKER_HOLD	_IOWR(0xBC, 0x80, struct taker_hold)
 #define TAKER_PUT	_IO(0xBC, 0x81)		/* id as the argument */
 #define TAKER_COPY	_IOWR(0xBC, 0x82, struct taker_copy)
@@ -119,5 +133,7 @@ struct taker_donation {
 /* one for each file, which withdraws it when it is closed */
 #define TAKER_DONATE	_IOW(0xBC, 0x96, struct taker_donation)
 #define TAKER_WITHDRAW	_IO(0xBC, 0x97)
+/* map the hold for DMA by the client of TAKER_CLIENT, until it is revoked or put */
+#define TAKER_DMA	_IOWR(0xBC, 0x9a, struct taker_dma)
 
 #endif /* _P2PMEM_TAKER_H */

@@ -196,9 +196,12 @@ def _add_programs(archive):
             archive.copy(f"payload/usr/local/bin/{os.path.basename(path)}", path)
 
 
-def payload(kernel):
+def payload(kernel, generic=False):
     """The archive with all that is ours and the same for both hosts."""
     archive = Archive()
+    if generic:
+        archive.copy("payload/usr/lib/srnic-vm/generic/p2pmem.ko",
+                     script("modules", "debug-generic") + "/drivers/p2pmem/p2pmem.ko")
     archive.copy("payload/usr/lib/srnic-vm/init", f"{HERE}/guest-init")
     _add_modules(archive, kernel)
     _add_programs(archive)

@@ -12,12 +12,13 @@ import os
 import subprocess
 import time
 
-from p2pmem_guest import (IVSHMEM, NVME, PAGE, PCI, Bar, Mapping, fork, main, opened,
-                          pci_functions, reap, unbind)
+from p2pmem_guest import (NVME, PAGE, PCI, Bar, Mapping, attr, fork, main, p2pdma,
+                          pci_functions, reap, set_attr, unbind)
 from p2pmem_ioctl import alloc, close
 from p2pmem_rdma import Rdma, rdmanode
 
 from pyverbs.mr import MR
+from pyverbs.pyverbs_error import PyverbsRDMAError
 
 MIB = 1 << 20
 FIO = """
@@ -114,7 +115,7 @@ class BlockTest(Rdma):
 
     def setUp(self):
         super().setUp()
-        self.p2pdma = os.path.exists(PCI + self.bdf + "/p2pmem")
+        self.p2pdma = p2pdma(self.bdf)
         self.fds = [os.open(d, os.O_RDWR | os.O_DIRECT) for d in (self.one, self.two, self.far)]
 
     def tearDown(self):
@@ -165,6 +166,31 @@ class BlockTest(Rdma):
         self.assertLess(time.monotonic() - start, 5)
         w.close()
         self.assertTrue(content(far, 0, MIB) == data)
+
+    def test_the_level_is_for_clients(self):
+        """O_DIRECT into a mapping asks nobody for a hold: the level has no say
+        (p2pmem(4), "Who may use it"), the kernel's own rules for peers have."""
+        one, _, far = self.fds
+        data = os.urandom(4 * PAGE)
+        for disk in (one, far):
+            self.put(disk, 0, data)
+        set_attr(self.name, "level", "function")
+        before = attr(self.name, "clients")
+        w = Window(self.fd, 4 * PAGE)
+        for disk in (one,) if self.p2pdma else (one, far):
+            w.map[:] = bytes(4 * PAGE)
+            self.assertEqual(w.read(disk, 0, 4 * PAGE), 4 * PAGE)
+            self.assertTrue(w.map[:] == data)
+            self.assertEqual(w.write(disk, 4 * PAGE, 4 * PAGE), 4 * PAGE)
+            self.assertTrue(self.content(disk, 4 * PAGE, 4 * PAGE) == data)
+        w.close()
+        self.assertEqual(attr(self.name, "clients"), before)
+        # who does ask is refused meanwhile
+        m = Mapping(self.fd, PAGE)
+        with self.assertRaises(PyverbsRDMAError) as e:
+            MR(self.node.pds["pd"], PAGE, rdmanode.ALL, address=m.address)
+        self.assertEqual(e.exception.error_code, errno.EPERM)
+        m.unmap()
 
     def test_a_disk_that_knows_no_peers(self):
         """virtio-blk, the guest's own."""

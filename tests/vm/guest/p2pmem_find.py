@@ -7,8 +7,8 @@ import errno
 import threading
 import time
 
-from p2pmem_guest import (PAGE, attr, available, bind, main, set_attr, statistic,
-                          unbind, write)
+from p2pmem_guest import (PAGE, attr, available, bar_address, bind, main, p2pdma, set_attr,
+                          statistic, unbind, write)
 from p2pmem_rules import NETWORK_CARD, AllDonors, clients
 
 PERSISTENT = "/sys/module/p2pmem_bar/parameters/persistent"
@@ -101,6 +101,27 @@ class FindTest(AllDonors):
         h = self.taker.hold(m.address + PAGE + 16, PAGE + 24)
         m.put(2 * PAGE + 16, WORD.to_bytes(8, "little"))
         self.assertEqual(self.taker.sgt(h, PAGE), WORD)
+        self.taker.put(h)
+
+    def test_scatterlist_for_dma(self):
+        """dma_map_sgtable() of it gives bus addresses of the BAR: to who can reach it."""
+        m = self.mapping(self.near, 4)
+        place = bar_address(self.near) + m.place() + PAGE + 16
+        for client in (self.near, self.near2, self.far, self.elsewhere):
+            self.taker.client(client)
+            h = self.taker.hold(m.address + PAGE + 16, PAGE + 24)
+            if p2pdma(self.near) and client in (self.far, self.elsewhere):
+                self.fails(errno.EREMOTEIO, self.taker.dma, h)
+            else:
+                self.assertEqual(self.taker.dma(h), (place, PAGE + 24, 1))
+                self.fails(errno.EBUSY, self.taker.dma, h)
+            self.taker.put(h)
+        # unmapped in the callback, the donor goes at once
+        self.taker.client(self.near2)
+        h = self.taker.hold(m.address, PAGE)
+        self.taker.dma(h)
+        unbind(self.near)
+        self.fails(errno.EIO, self.taker.dma, h)
         self.taker.put(h)
 
     def test_alloc_refused(self):

@@ -114,6 +114,16 @@ def statistic(name, what):
     return int(attr(name, "statistics/" + what))
 
 
+def bar_address(bdf):
+    """Where BAR 2 is."""
+    return int(read(PCI + bdf + "/resource").split("\n")[2].split()[0], 16)
+
+
+def p2pdma(bdf):
+    """Are the pages of this donor, which is bound, the PCI layer's?"""
+    return os.path.exists(PCI + bdf + "/p2pmem")
+
+
 def port_above(bdf):
     """(vendor, device) of the port that a function is right below."""
     port = os.path.dirname(os.path.realpath(PCI + bdf))
@@ -234,6 +244,52 @@ def reap(pid):
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
+def race(bdf, child, processes=4, mortal=False):
+    """child(on, got) in several processes while the donor comes and goes. It works as long
+    as on(), and says got() when it has had what it wants, which every one of them must: if
+    not before, then at the end, when the donor stays. A mortal one may die of SIGBUS: then
+    comes the next."""
+    end = time.monotonic() + float(os.environ.get("SECONDS_OF_STRESS", "8"))
+    name, seen, rounds = donation(bdf), set(), 0
+    # of each process; the last one: it is of no use any more
+    counts = (ctypes.c_ulong * (processes + 1)).from_buffer(mmap.mmap(-1, PAGE))
+
+    def on(n):
+        if time.monotonic() > end + 60 and not counts[n]:
+            raise AssertionError("never got what it wanted")
+        return not counts[processes] and (time.monotonic() < end or not counts[n])
+
+    def got(n):
+        counts[n] += 1
+
+    def work(n):
+        child(lambda: on(n), lambda: got(n))
+
+    def parent(n):
+        while on(n):
+            status = reap(fork(lambda: work(n)))
+            if status not in (0, -signal.SIGBUS):
+                raise AssertionError(status)
+
+    pids = [fork(lambda n=n: (parent if mortal else work)(n)) for n in range(processes)]
+    while time.monotonic() < end and seen <= {name}:
+        unbind(bdf)
+        time.sleep(0.02 * (rounds % 2))
+        seen.add(bind(bdf))
+        # in the middle of their work, and after some of it (but for those who are done)
+        before = sum(counts)
+        if rounds % 4:
+            time.sleep(0.025 * (rounds % 4 - 1))
+        else:
+            wait_for(lambda: sum(counts) > before or
+                     time.monotonic() > end and all(counts[:processes]))
+        rounds += 1
+    counts[processes] = seen != {name}
+    statuses = [reap(p) for p in pids]
+    if statuses != [0] * processes or seen != {name}:
+        raise AssertionError(f"{statuses}, donated as {seen}, not {name}")
+
+
 class Child:
     """A child that works on command, for tests that need it to wait."""
 
@@ -295,6 +351,7 @@ class Taker:
     WITHDRAW = 0x0000BC97
     SUSPEND = 0x4020BC98
     RESUME = 0x4020BC99
+    DMA = 0xC018BC9A
 
     def __init__(self):
         self.fd = os.open("/dev/p2pmem_taker", os.O_RDWR | os.O_CLOEXEC)
@@ -333,6 +390,12 @@ class Taker:
         """A word, read through the hold's scatterlist."""
         arg = struct.pack("QQiI", offset, 0, ident, 0)
         return struct.unpack("QQiI", fcntl.ioctl(self.fd, self.SGT, arg))[1]
+
+    def dma(self, ident):
+        """Map it for the client's DMA, until it is revoked or put: (first address,
+        bytes, entries)."""
+        arg = fcntl.ioctl(self.fd, self.DMA, struct.pack("QQIi", 0, 0, 0, ident))
+        return struct.unpack("QQIi", arg)[:3]
 
     def account(self, ident, bytes_in, bytes_out, times=1):
         """Returns how many nanoseconds that took."""

@@ -13,6 +13,7 @@ import select
 import signal
 import socket
 import subprocess
+import threading
 import time
 import unittest
 
@@ -216,6 +217,26 @@ class NvmeTest(unittest.TestCase):
             m.unmap()
         for name in bind(self.both).values():
             self.assertEqual(available(name), int(attr(name, "size")))
+
+    def test_zeroing_does_not_hold_the_donor_up(self):
+        """Each store to a CMB is the emulator's business: 8 MiB of them take long."""
+        name = bind(self.cmb)["cmb"]
+        fd, errors = opened(name), []
+
+        def work():
+            try:
+                Mapping(fd, 8 * MIB).unmap()
+            except OSError as e:
+                errors.append(e.errno)
+
+        t = threading.Thread(target=work)
+        t.start()
+        self.assertTrue(wait_for(lambda: available(name) == 0))
+        detach(self.cmb)
+        t.join()
+        os.close(fd)
+        # it was told in the middle of it
+        self.assertEqual(errors, [errno.ENODEV])
 
     def test_rmmod_under_a_program(self):
         m = Mapping(opened(bind(self.pmr)["pmr"]), MIB)

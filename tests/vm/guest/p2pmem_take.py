@@ -16,7 +16,7 @@ import unittest
 
 from p2pmem_guest import (CLASS, IVSHMEM, PAGE, PCI, Child, Mapping, Taker, attr,
                           available, bind, bound, fork, libc, log_mark, log_since,
-                          main, opened, pci_functions, read, reap, unbind,
+                          main, opened, pci_functions, race, read, reap, unbind,
                           wait_for, write)
 from p2pmem_ioctl import (alloc, call, close, distance, export, fdinfo, flush,
                           number, raw, receive_fd, region_info, send_fd)
@@ -68,18 +68,6 @@ class Taking(unittest.TestCase):
         with self.assertRaises(OSError) as e:
             what(*args, **kw)
         self.assertEqual(e.exception.errno, code, f"{what} {args} {kw}")
-
-    def race(self, child, stop):
-        """child() in three processes until STOP, against bind and unbind."""
-        pids = [fork(child) for _ in range(3)]
-        rounds = 0
-        while time.monotonic() < stop:
-            unbind(self.bdf)
-            bind(self.bdf)
-            time.sleep(0.05)
-            rounds += 1
-        self.assertEqual([reap(p) for p in pids], [0] * 3)
-        self.assertGreater(rounds, 5)
 
     def used(self, size):
         self.assertEqual(available(self.name), self.free - size)
@@ -560,11 +548,8 @@ class DepartureTest(Taking):
         close(region, buf)
 
     def test_at_work_while_the_donor_comes_and_goes(self):
-        stop = time.monotonic() + float(os.environ.get("SECONDS_OF_STRESS", "8"))
-
-        def child():
-            done = 0
-            while time.monotonic() < stop:
+        def child(on, got):
+            while on():
                 fds = []
                 try:
                     fds.append(opened(self.name))
@@ -573,16 +558,13 @@ class DepartureTest(Taking):
                     maps = [Mapping(fds[1], 16 * PAGE), Mapping(fds[2], 4 * PAGE)]
                     for m in maps:
                         m.unmap()
-                    done += 1
+                    got()
                 except OSError as e:
                     if e.errno not in (errno.ENOENT, errno.ENODEV, errno.ENXIO):
                         raise
-                for fd in fds:
-                    os.close(fd)
-            if not done:
-                raise AssertionError("never got through")
+                close(*fds)
 
-        self.race(child, stop)
+        race(self.bdf, child, processes=3)
         self.assertEqual(available(self.name), self.size)
 
 
