@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # Registrations of a program: a hundred thousand lives in the smallest key table,
 # each dead key presented again; 8 GiB; a DAX device's memory (the 128 MiB that the
-# kernel is told to take for persistent memory).
+# kernel is told to take for persistent memory); what exactly a key allows, and what
+# happens when a region is registered anew under traffic.
 # shellcheck source=tests/vm/lib/lib.sh
 . /srnic/tests/vm/lib/lib.sh
 
@@ -26,11 +27,13 @@ with key_cache=4096 mw_type_2a=Y || bail "no srnic link"
 adopt timeout 100 key_check srnic0 "$index" --lives 500
 num "with one, keys are found in it" "$(counter srnic0 cache_hits)" -gt 0
 like "windows of type 2A" "$(ibv_devinfo -v -d srnic0)" MEM_WINDOW_TYPE_2A
+adopt timeout 200 exact_check srnic0 "$index"	# for those of type 2B: ledger.t
 with || bail "no srnic link"
 fails "of type 2B it is" grep -q MEM_WINDOW_TYPE_2A <(ibv_devinfo -v -d srnic0)
 rdma link del srnic0 && rmmod srnic
 fails "a key cache of 4097" modprobe srnic key_cache=4097
 with || bail "no srnic link"
+adopt timeout 200 rereg_check srnic0 "$index" 100
 adopt timeout 200 key_check srnic0 "$index" --large 8192
 table=$(grep -A 1 'mrlen 8589934592' /tmp/adopt | grep -o 'drv_runs .* drv_gen' | tr -dc '0-9 ')
 read -r runs bytes <<<"$table"
