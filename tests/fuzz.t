@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # Bounded runs of the fuzzers. First the judge is judged: with a fault put into
 # the check (one line of it, each in turn) the fuzzer must find it; then at least
-# 10^7 pairs go through the driver's own.
+# 10^7 pairs go through the driver's own, others in each run: the seed is told, and
+# SEED=N in the environment chooses it.
 cd "$(dirname "$0")/.." || exit
 # shellcheck source=tests/vm/lib/tap.sh
 . tests/vm/lib/tap.sh
@@ -10,6 +11,7 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 check=drivers/srnic/mpt_check.c
 pairs=10000000
+seed=${SEED:-$((RANDOM << 15 | RANDOM | 1))}
 
 # build OUT CHECK_C
 build()
@@ -19,10 +21,10 @@ build()
 		-DMPT_CHECK_C="\"$2\"" tests/fuzz/mpt_check.c -o "$1"
 }
 
-# fuzz BINARY RUNS: its output to $tmp/out; an input that fails goes to $tmp
+# fuzz BINARY RUNS SEED: its output to $tmp/out; an input that fails goes to $tmp
 fuzz()
 {
-	"$1" -runs="$2" -seed=${SEED:-1} -max_len=4096 -len_control=0 \
+	"$1" -runs="$2" -seed="$3" -max_len=4096 -len_control=0 \
 		-artifact_prefix="$tmp/" >"$tmp/out" 2>&1
 }
 
@@ -34,7 +36,7 @@ mutant()
 	! cmp -s $check "$tmp/mutant.c" ||
 		{ fail "$what: the line to change is there"; return; }
 	build "$tmp/mutant" "$tmp/mutant.c" || { fail "$what: it compiles"; return; }
-	fuzz "$tmp/mutant" 20000
+	fuzz "$tmp/mutant" 20000 1
 	ok "found: $what" grep -q 'check says' "$tmp/out"
 }
 
@@ -53,8 +55,10 @@ mutant "a dead entry" 's/srnic_mpt_state_reason(READ_ONCE(e->state))/e->state ==
 
 ok "the driver's check compiles here" build "$tmp/fuzz" ../../$check
 # some 20 pairs each
-fuzz "$tmp/fuzz" $((pairs / 12))
-ok "no difference to the oracle" [ $? = 0 ] || diag "$(tail -n 30 "$tmp/out")"
+diag "seed $seed"
+fuzz "$tmp/fuzz" $((pairs / 12)) "$seed"
+ok "no difference to the oracle" [ $? = 0 ] ||
+	diag "$(tail -n 30 "$tmp/out")" "SEED=$seed repeats it"
 diag "$(tail -n 1 "$tmp/out")"
 compared=$(sed -n 's/^\([0-9]*\) pairs.*/\1/p' "$tmp/out")
 num "pairs compared" "${compared:-0}" -ge $pairs

@@ -52,6 +52,19 @@ static bool leave_valid(struct srnic_mpt_entry *e, enum srnic_mpt_state state)
 /*
  * Until no reader uses the entry; its state keeps others from beginning to. With
  * bottom halves disabled none of them is on this CPU.
+ *
+ * The upper bound: one section between enter and leave, for all CPUs together, since
+ * each of them is in its own at the same time, and one load of a guard for each CPU.
+ * Who comes later finds the state and lets go at once. The longest section finds its
+ * place in the MTT, log2(runs) steps, and copies the payload of one packet, which is
+ * 4096 bytes at the most (IB_MTU_4096), or does one atomic. On a CPU of 2 GHz:
+ *
+ *   RAM               1 us, some more where the caches have nothing of it
+ *   a BAR, written    1 us, as posted writes
+ *   a BAR, read       1 ms: 1024 reads of 4 bytes that take 1 us each, slow ones
+ *
+ * What interrupts that CPU, or a hypervisor that doesn't run it, takes comes on top.
+ * How many keys, QPs and regions there are has no part in it, nor has any peer.
  */
 static void wait_for_readers(struct srnic_mpt *mpt,
 			     const struct srnic_mpt_entry *e)

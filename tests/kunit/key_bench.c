@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Not a suite: what a lookup in the key table costs (tests/perf/keys.t). It is
- * measured when the module is loaded:
+ * Not a suite: what a lookup in the key table costs, and to make a key and to kill
+ * one (tests/perf/keys.t). It is measured when the module is loaded:
  *
  *   modprobe srnic_key_bench keys=N cache=LINES
  *
- * for a few keys that are used again and again, and for all of the N in no order.
+ * for a few keys that are used again and again, and for all of the N in no order; and
+ * for new ones beside the N.
  */
 #include <linux/bottom_half.h>
 #include <linux/err.h>
@@ -19,6 +20,8 @@
 
 #define FEW	8
 #define ASKED	20000
+#define NEW	100
+#define TURNS	20
 
 static unsigned int keys = 10;
 module_param(keys, uint, 0);
@@ -50,11 +53,11 @@ static u64 measure(struct srnic_mpt *mpt, struct srnic_mpt_entry **e, u32 among)
 	return div_u64((ktime_get_ns() - start) * 100, ASKED);
 }
 
-static int fill(struct srnic_mpt *mpt, struct srnic_mpt_entry **e)
+static int make_keys(struct srnic_mpt *mpt, struct srnic_mpt_entry **e, u32 n)
 {
 	u32 i;
 
-	for (i = 0; i < keys; i++) {
+	for (i = 0; i < n; i++) {
 		e[i] = srnic_mpt_alloc(mpt);
 		if (IS_ERR(e[i]))
 			return PTR_ERR(e[i]);
@@ -65,32 +68,63 @@ static int fill(struct srnic_mpt *mpt, struct srnic_mpt_entry **e)
 	return 0;
 }
 
-static void empty(struct srnic_mpt *mpt, struct srnic_mpt_entry **e)
+static void kill_keys(struct srnic_mpt *mpt, struct srnic_mpt_entry **e, u32 n)
 {
 	u32 i;
 
-	for (i = 0; i < keys && !IS_ERR_OR_NULL(e[i]); i++) {
+	for (i = 0; i < n && !IS_ERR_OR_NULL(e[i]); i++) {
 		srnic_mpt_kill(mpt, e[i], SRNIC_MPT_INVALID);
 		srnic_mpt_free(mpt, e[i]);
 	}
 }
 
+/* Nanoseconds to make a key and to kill one, in hundredths. */
+static int measure_lives(struct srnic_mpt *mpt, u64 *make, u64 *kill)
+{
+	static struct srnic_mpt_entry *e[NEW];
+	u64 t[3];
+	int i, err;
+
+	*make = 0;
+	*kill = 0;
+	/* the first turn opens a chunk of slots, perhaps */
+	for (i = 0; i <= TURNS; i++) {
+		t[0] = ktime_get_ns();
+		err = make_keys(mpt, e, NEW);
+		t[1] = ktime_get_ns();
+		kill_keys(mpt, e, NEW);
+		t[2] = ktime_get_ns();
+		if (err)
+			return err;
+		if (i) {
+			*make += t[1] - t[0];
+			*kill += t[2] - t[1];
+		}
+	}
+	*make = div_u64(*make * 100, NEW * TURNS);
+	*kill = div_u64(*kill * 100, NEW * TURNS);
+	return 0;
+}
+
 static int bench(struct srnic_mpt *mpt, struct srnic_mpt_entry **e,
 		 struct srnic_stats __percpu *stats)
 {
-	u64 few, all;
+	u64 few, all, make, kill;
 	int err;
 
 	err = srnic_mpt_use_cache(mpt, cache, stats);
 	if (err)
 		return err;
-	err = fill(mpt, e);
+	err = make_keys(mpt, e, keys);
 	if (err)
 		return err;
 	few = measure(mpt, e, min(keys, FEW));
 	all = measure(mpt, e, keys);
-	pr_info("srnic_key_bench: keys %u cache %u few %llu all %llu\n", keys,
-		cache, few, all);
+	err = measure_lives(mpt, &make, &kill);
+	if (err)
+		return err;
+	pr_info("srnic_key_bench: keys %u cache %u few %llu all %llu make %llu kill %llu\n",
+		keys, cache, few, all, make, kill);
 	return 0;
 }
 
@@ -103,7 +137,7 @@ static int __init key_bench_init(void)
 
 	if (stats && e && !IS_ERR(mpt)) {
 		err = bench(mpt, e, stats);
-		empty(mpt, e);
+		kill_keys(mpt, e, keys);
 	}
 	if (!IS_ERR(mpt))
 		srnic_mpt_destroy(mpt);

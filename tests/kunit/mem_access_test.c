@@ -146,7 +146,7 @@ static void copies(struct kunit *test, bool io)
 	u8 buf[SIZE + 1];
 	int i;
 
-	prandom_seed_state(&rng, 12);
+	rng_start(&rng, 12);
 	for (i = 0; i < 400; i++) {
 		u32 off = rng_below(&rng, SIZE + 1);
 		u32 len = rng_below(&rng, SIZE - off + 1);

@@ -161,7 +161,7 @@ static void check_random(struct kunit *test)
 	u32 bad = 0;
 	int i;
 
-	prandom_seed_state(&rng, 6);
+	rng_start(&rng, 6);
 	for (i = 0; i < 1000000; i++) {
 		enum srnic_key_reason got;
 

@@ -40,7 +40,7 @@ static struct region *new_region(struct kunit *test, u64 seed)
 	struct region *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, r);
-	prandom_seed_state(&r->rng, seed);
+	rng_start(&r->rng, seed);
 	return r;
 }
 

@@ -2,8 +2,9 @@
 # vm: --hosts 1 --cpus 2 --append memmap=128M!512M --timeout 900
 # SPDX-License-Identifier: GPL-2.0
 # Registrations of a program: a hundred thousand lives in the smallest key table,
-# each dead key presented again; huge pages; 8 GiB; a DAX device's memory (the 128 MiB that the
-# kernel is told to take for persistent memory).
+# each dead key presented again; huge pages; 8 GiB; a DAX device's memory (the 128 MiB that
+# the kernel is told to take for persistent memory); what exactly a key allows, and what
+# happens when a region is registered anew under traffic.
 # shellcheck source=tests/vm/lib/lib.sh
 . /srnic/tests/vm/lib/lib.sh
 
@@ -26,6 +27,7 @@ with key_cache=4096 mw_type_2a=Y || bail "no srnic link"
 adopt timeout 100 key_check srnic0 "$index" --lives 500
 num "with one, keys are found in it" "$(counter srnic0 cache_hits)" -gt 0
 like "windows of type 2A" "$(ibv_devinfo -v -d srnic0)" MEM_WINDOW_TYPE_2A
+adopt timeout 200 exact_check srnic0 "$index"	# for those of type 2B: ledger.t
 with || bail "no srnic link"
 fails "of type 2B it is" grep -q MEM_WINDOW_TYPE_2A <(ibv_devinfo -v -d srnic0)
 rdma link del srnic0 && rmmod srnic
@@ -39,6 +41,7 @@ table_of()
 adopt timeout 100 key_check srnic0 "$index" --huge 32
 read -r runs bytes <<<"$(table_of $((32 << 20)))"
 num "16 transparent huge pages are 16 runs at the most" "${runs:-999}" -le 16
+adopt timeout 200 rereg_check srnic0 "$index" 100
 adopt timeout 200 key_check srnic0 "$index" --large 8192
 read -r runs bytes <<<"$(table_of 8589934592)"
 num "its table is as large as its runs need" "$bytes" -ge $((runs * 24))

@@ -19,6 +19,7 @@ import traceback
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
 # pylint: disable=wrong-import-position
+from layout import Layout  # noqa: E402
 from rdmanode import (ATOMIC, LOCAL, PAGE, PORT, READ, WRITE, Node, NodeError,  # noqa: E402
                       Remote, pair, serve, unpair)
 import roce  # noqa: E402
@@ -52,33 +53,6 @@ def good(wcs, count, what):
     expect(len(wcs) == count, f"{what}: {len(wcs)} of {count} completions")
     bad = [wc for wc in wcs if wc["status"] != "SUCCESS"]
     expect(not bad, f"{what}: {bad[:1]}")
-
-
-class Layout:
-    """Where a message of 'size' bytes lies in a buffer, in 'pieces' pieces."""
-
-    def __init__(self, rng, size, pieces):
-        cuts = sorted(rng.randrange(size + 1) for _ in range(pieces - 1))
-        lengths = [b - a for a, b in zip([0] + cuts, cuts + [size])]
-        at = PAGE - rng.randrange(1, 64)	# odd places, page borders inside
-        self.parts = []
-        for length in lengths:
-            self.parts.append((at, length))
-            at += length + rng.randrange(1, 9)
-        self.total = at + 200
-
-    def sges(self, addr, lkey):
-        return [(addr + at, length, lkey) for at, length in self.parts]
-
-    def gather(self, data):
-        return b"".join(data[at:at + length] for at, length in self.parts)
-
-    def scatter(self, data, message):
-        data, done = bytearray(data), 0
-        for at, length in self.parts:
-            data[at:at + length] = message[done:done + length]
-            done += length
-        return bytes(data)
 
 
 class Suite:
@@ -662,6 +636,7 @@ def run(suite, wanted):
 def on_both(suite, plan, wanted):
     """Run a plan, or what is wanted of it, both ways; TAP. Returns what failed."""
     both = ((suite.a, suite.b, "a->b"), (suite.b, suite.a, "b->a"))
+    both = both[:1] if suite.options.one_way else both
     number = failed = 0
     for test, args in plan:
         if wanted and test.__name__ not in wanted:
@@ -687,7 +662,8 @@ def on_both(suite, plan, wanted):
     return failed
 
 
-def main(suite_of=Suite, run_all=run):
+def main(suite_of=Suite, run_all=run, **numbers):
+    """numbers: further options, with what they are where not given."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("dev")
     parser.add_argument("ip")
@@ -699,6 +675,9 @@ def main(suite_of=Suite, run_all=run):
     parser.add_argument("--netdev", default="eth0")
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--test", action="append", help="only these")
+    parser.add_argument("--one-way", action="store_true", help="for a host with itself")
+    for name, value in numbers.items():
+        parser.add_argument(f"--{name}", type=int, default=value)
     options = parser.parse_args()
     node = Node(options.dev, options.ip, options.path)
     if options.serve:

@@ -16,6 +16,7 @@ import random
 import socket
 import struct
 import subprocess
+import threading
 import time
 
 from pyverbs.addr import GID, AHAttr, GlobalRoute
@@ -139,7 +140,7 @@ class Node:
         self.gid_index = self._find_gid()
         self.raw_port = None
         self.mems, self.mrs, self.pds, self.qps = {}, {}, {}, {}
-        self.mws, self.views = {}, {}
+        self.mws, self.views, self.streams = {}, {}, {}
         self.pds["pd"] = PD(self.ctx)
 
     def _find_gid(self):
@@ -402,6 +403,38 @@ class Node:
         """'count' send completions of each of these QPs."""
         return {name: self.sent(name, count, timeout) for name in names}
 
+    # without end, so that what ends them falls into their middle
+
+    def stream(self, name, op, sges, depth=4, **target):
+        """Post such requests, 'depth' at a time, in a thread until one fails."""
+        stream = self.streams[name] = {"done": 0, "bad": []}
+
+        def run():
+            self.burst([((name, op, sges), target)] * depth)
+            while not stream["bad"]:
+                wcs = self.sent(name)
+                if not wcs or wcs[0]["status"] != "SUCCESS":
+                    stream["bad"] = wcs + self.sent(name, depth - 1)
+                    return
+                stream["done"] += 1
+                self.post(name, op, sges, **target)
+
+        stream["thread"] = threading.Thread(target=run)
+        stream["thread"].start()
+
+    def stream_flows(self, name, count, timeout=20):
+        """Are that many done, in time?"""
+        end = time.monotonic() + timeout
+        while self.streams[name]["done"] < count and time.monotonic() < end:
+            time.sleep(0.0002)
+        return self.streams[name]["done"] >= count
+
+    def stream_end(self, name):
+        """The statuses of those that weren't done, when there are no more of them."""
+        stream = self.streams.pop(name)
+        stream["thread"].join()
+        return [wc["status"] for wc in stream["bad"]]
+
     # packets by hand
 
     def raw(self, peer):
@@ -427,6 +460,12 @@ class Node:
             rows = []
         return {key: value for row in rows for key, value in row.items()
                 if isinstance(value, int)}
+
+    def last_refusal(self):
+        """The newest line of the ledger: (reason, key, address)."""
+        with open(f"/sys/kernel/debug/srnic/{self.dev}/refusals", encoding="ascii") as file:
+            word = file.read().splitlines()[-1].split()
+        return word[1], int(word[3], 16), int(word[13], 16)
 
     def shell(self, command):
         """Run a command: (status, output)."""

@@ -2,25 +2,32 @@
 /*
  * How long the end of a key takes in the middle of WRITEs to it (tests/perf/keys.t):
  *
- *   barrier_bench DEV GID-INDEX ROUNDS
+ *   barrier_bench DEV GID-INDEX ROUNDS LIVE [BDF]
  *
- * prints, for each way to end a key,
+ * prints, for each way to end a key, with LIVE other keys in the table,
  *
  *   WHAT median MS longest MS
  *
  * The memory is written to by a QP of the same device; a call has ended when it
- * returns, a work request when its completion has been polled.
+ * returns, a work request when its completion has been polled. What a peer's SEND with
+ * invalidate takes counts from the completion of the WRITE before it. BDF: of a BAR,
+ * which is unbound from p2pmem_bar; all that this has to do counts.
  */
+#include <fcntl.h>
+#include <sys/mman.h>
+
 #include "verbs_check.h"
 
 #define LENGTH	1048576UL
 #define WRITES	8
+#define DONOR	"/dev/p2pmem0"
 
 static struct end one, two;
-static struct ibv_mr *target;
+static struct ibv_mr *target, *source, **live;
 static struct ibv_mw *window;
-static uint8_t *memory;
+static uint8_t *ram, *memory;	/* what there is; what is written to */
 static uint32_t key;
+static const char *bdf;
 
 static double now(void)
 {
@@ -30,58 +37,70 @@ static double now(void)
 	return t.tv_sec * 1e3 + t.tv_nsec / 1e6;
 }
 
-/* A work request of two's, to its completion. */
-static void of_two(struct ibv_send_wr *wr)
+static void bind(uint64_t length)
 {
-	struct ibv_send_wr *bad;
-	struct ibv_wc wc;
-
-	wr->send_flags = IBV_SEND_SIGNALED;
-	if (post(&two, wr, &bad) || drain(two.scq, &wc, 1) != 1 || wc.status)
-		die("a work request");
-}
-
-static struct ibv_mw_bind_info all_of_it(void)
-{
-	return (struct ibv_mw_bind_info){
-		.mr = target, .addr = (uintptr_t)memory, .length = LENGTH,
-		.mw_access_flags = IBV_ACCESS_REMOTE_WRITE,
+	const struct ibv_mw_bind_info to = {
+		.mr = length ? target : NULL, .addr = (uintptr_t)memory, .length = length,
+		.mw_access_flags = length ? IBV_ACCESS_REMOTE_WRITE : 0,
 	};
-}
 
-static void bind_1(bool on)
-{
-	struct ibv_mw_bind bind = { .send_flags = IBV_SEND_SIGNALED };
-	struct ibv_wc wc;
-
-	if (on)
-		bind.bind_info = all_of_it();
-	if (ibv_bind_mw(two.qp, window, &bind) || drain(two.scq, &wc, 1) != 1 || wc.status)
+	if (bind_window(&two, window, &to, &key))
 		die("ibv_bind_mw");
-	key = window->rkey;
-}
-
-static void bind_2(void)
-{
-	struct ibv_send_wr wr = { .opcode = IBV_WR_BIND_MW };
-
-	wr.bind_mw.mw = window;
-	wr.bind_mw.rkey = ibv_inc_rkey(window->rkey);
-	wr.bind_mw.bind_info = all_of_it();
-	of_two(&wr);
-	key = wr.bind_mw.rkey;
 }
 
 static void invalidate(void)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_LOCAL_INV, .invalidate_rkey = key };
 
-	of_two(&wr);
+	if (status_of(&two, &wr))
+		die("LOCAL_INV");
 }
 
 static void unbind(void)
 {
-	bind_1(false);
+	bind(0);
+}
+
+/* It is on its way behind half of the WRITEs, of which one is done. */
+static void wait_for_peer(void)
+{
+	struct ibv_wc wc;
+	int n = 0;
+
+	while (!n)
+		n = ibv_poll_cq(two.rcq, 1, &wc);
+	if (n < 0 || wc.status)
+		die("a receive");
+}
+
+static void write_to(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY);
+
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		die(path);
+	close(fd);
+}
+
+static void unplug(void)
+{
+	write_to("/sys/bus/pci/drivers/p2pmem_bar/unbind", bdf);
+}
+
+/* Memory of the donor, which comes back if it has gone. */
+static void map_donor(void)
+{
+	time_t end = time(NULL) + 10;
+	int fd;
+
+	if (access(DONOR, F_OK))
+		write_to("/sys/bus/pci/drivers/p2pmem_bar/bind", bdf);
+	while ((fd = open(DONOR, O_RDWR)) < 0 && time(NULL) < end)
+		usleep(1000);
+	memory = mmap(NULL, LENGTH, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (memory == MAP_FAILED)
+		die(DONOR);
+	close(fd);
 }
 
 static void dealloc(void)
@@ -115,65 +134,88 @@ static const struct way {
 	{ "unbind", 1, unbind },
 	{ "dealloc_mw", 1, dealloc },
 	{ "LOCAL_INV", 2, invalidate },
+	{ "SEND_with_invalidate", 2, wait_for_peer },
+	{ "revoke", 0, unplug },
 };
 
-/* Until the first WRITE is done and others are on their way. */
-static void start_writes(void)
+static bool of_peer(const struct way *way)
 {
+	return way->end == wait_for_peer;
+}
+
+/* Until the first WRITE is done, or the peer's SEND is next, and others are on their way. */
+static void start_requests(bool invalidates)
+{
+	int i, n = 0, before = invalidates ? WRITES / 2 : 1;
 	struct ibv_send_wr *bad;
 	struct ibv_wc wc;
-	int i;
 
+	if (invalidates && post_recvs(&two, 1, 0, 8))
+		die("ibv_post_recv");
 	for (i = 0; i < WRITES; i++) {
-		struct ibv_sge sge = { (uintptr_t)memory + LENGTH, LENGTH, mr->lkey };
+		struct ibv_sge sge = { (uintptr_t)ram, LENGTH, source->lkey };
 		struct ibv_send_wr wr = {
 			.opcode = IBV_WR_RDMA_WRITE, .sg_list = &sge, .num_sge = 1,
 			.send_flags = IBV_SEND_SIGNALED,
 			.wr.rdma = { (uintptr_t)memory, key },
 		};
 
+		if (invalidates && i == before) {
+			wr.opcode = IBV_WR_SEND_WITH_INV;
+			wr.invalidate_rkey = key;
+			sge.length = 0;
+		}
 		if (post(&one, &wr, &bad))
 			die("ibv_post_send");
 	}
-	if (drain(one.scq, &wc, 1) != 1 || wc.status)
-		die("the first WRITE");
+	for (i = 0; i < before; i += n) {
+		n = ibv_poll_cq(one.scq, 1, &wc);
+		if (n < 0 || (n && wc.status))
+			die("the first WRITEs");
+	}
+}
+
+static void make_target(const struct way *way)
+{
+	if (way->end == unplug)
+		map_donor();
+	target = ibv_reg_mr(pd, memory, LENGTH, ACCESS | IBV_ACCESS_MW_BIND);
+	if (!target)
+		die("ibv_reg_mr");
+	key = target->rkey;
+	if (!way->window)
+		return;
+	window = ibv_alloc_mw(pd, way->window == 1 ? IBV_MW_TYPE_1 : IBV_MW_TYPE_2);
+	if (!window)
+		die("ibv_alloc_mw");
+	key = window->rkey;
+	bind(LENGTH);
 }
 
 /* Milliseconds that the end took; -1: all WRITEs were done before it. */
 static double round_of(const struct way *way)
 {
+	int left = of_peer(way) ? WRITES / 2 : WRITES - 1, i, bad = 0;
 	struct ibv_wc wc[WRITES];
 	double took;
-	int i, bad = 0;
 
-	target = ibv_reg_mr(pd, memory, LENGTH, ACCESS | IBV_ACCESS_MW_BIND);
-	if (!target)
-		die("ibv_reg_mr");
-	key = target->rkey;
-	if (way->window) {
-		window = ibv_alloc_mw(pd, way->window == 1 ? IBV_MW_TYPE_1 : IBV_MW_TYPE_2);
-		if (!window)
-			die("ibv_alloc_mw");
-		if (way->window == 1)
-			bind_1(true);
-		else
-			bind_2();
-	}
-	start_writes();
+	make_target(way);
+	start_requests(of_peer(way));
 	took = now();
 	way->end();
 	took = now() - took;
-	if (drain(one.scq, wc, WRITES - 1) != WRITES - 1)
+	if (drain(one.scq, wc, left) != left)
 		die("the WRITEs");
-	for (i = 0; i < WRITES - 1; i++)
+	for (i = 0; i < left; i++)
 		bad += wc[i].status != IBV_WC_SUCCESS;
 	if (window)
 		dealloc();
 	if (target)
 		dereg();
-	if (to_state(&one, IBV_QPS_RESET) || to_state(&two, IBV_QPS_RESET))
-		die("RESET");
-	join(&one, &two);
+	if (way->end == unplug)
+		munmap(memory, LENGTH);
+	memory = ram + LENGTH;
+	renew(&one, &two);
 	return bad ? took : -1;
 }
 
@@ -184,41 +226,62 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+/* Keys that have nothing to do with it. */
+static void fill_table(int count)
+{
+	int i;
+
+	live = calloc(count + 1, sizeof(*live));
+	if (!live)
+		die("memory");
+	for (i = 0; i < count; i++) {
+		live[i] = ibv_reg_mr(pd, area + i % 16 * 4096, 4096, ACCESS);
+		if (!live[i])
+			die("ibv_reg_mr");
+	}
+}
+
+static void measure(const struct way *way, double *took, int rounds)
+{
+	int i, n;
+
+	for (i = n = 0; i < 4 * rounds && n < rounds; i++) {
+		took[n] = round_of(way);
+		n += took[n] >= 0;
+	}
+	if (n < rounds)
+		die("the WRITEs were done too soon");
+	qsort(took, n, sizeof(*took), by_value);
+	printf("%s median %.2f longest %.2f\n", way->name, took[n / 2], took[n - 1]);
+	fflush(stdout);
+}
+
 int main(int argc, char **argv)
 {
-	int rounds, i, n;
 	double *took;
+	int rounds;
 	size_t w;
 
-	if (argc != 4) {
-		fprintf(stderr, "usage: barrier_bench DEV GID-INDEX ROUNDS\n");
+	if (argc != 5 && argc != 6) {
+		fprintf(stderr, "usage: barrier_bench DEV GID-INDEX ROUNDS LIVE [BDF]\n");
 		return 2;
 	}
 	gid_index = atoi(argv[2]);
 	rounds = atoi(argv[3]);
+	bdf = argv[5];
 	open_device(argv[1]);
 	took = calloc(rounds, sizeof(*took));
-	if (!took || posix_memalign((void **)&memory, 4096, 2 * LENGTH))
+	if (!took || posix_memalign((void **)&ram, 4096, 2 * LENGTH))
 		die("memory");
-	/* the WRITEs' source and what they write to */
-	ibv_dereg_mr(mr);
-	mr = ibv_reg_mr(pd, memory + LENGTH, LENGTH, ACCESS);
-	if (!mr)
+	memory = ram + LENGTH;
+	source = ibv_reg_mr(pd, ram, LENGTH, ACCESS);
+	if (!source)
 		die("ibv_reg_mr");
+	fill_table(atoi(argv[4]));
 	make_pair(&one, &two, pd);
-	for (w = 0; w < ARRAY_SIZE(ways); w++) {
-		for (i = n = 0; i < 4 * rounds && n < rounds; i++) {
-			took[n] = round_of(&ways[w]);
-			n += took[n] >= 0;
-		}
-		if (n < rounds)
-			die("the WRITEs were done too soon");
-		qsort(took, n, sizeof(*took), by_value);
-		printf("%s median %.2f longest %.2f\n", ways[w].name, took[n / 2], took[n - 1]);
-	}
-	drop(&one);
-	drop(&two);
-	ibv_dereg_mr(mr);
-	ibv_dealloc_pd(pd);
-	return ibv_close_device(ctx);
+	for (w = 0; w < ARRAY_SIZE(ways); w++)
+		if (ways[w].end != unplug || bdf)
+			measure(&ways[w], took, rounds);
+	/* the rest goes with the program */
+	return 0;
 }

@@ -24,22 +24,11 @@ static int request(struct end *one, enum ibv_wr_opcode op, size_t from, uint32_t
 		   uint64_t addr, uint32_t key)
 {
 	struct ibv_sge sge = at(from, length);
-	struct ibv_send_wr *bad, wr = {
-		.opcode = op, .sg_list = &sge, .num_sge = 1, .send_flags = IBV_SEND_SIGNALED,
-		.wr.rdma = { addr, key },
+	struct ibv_send_wr wr = {
+		.opcode = op, .sg_list = &sge, .num_sge = 1, .wr.rdma = { addr, key },
 	};
-	struct ibv_wc wc;
 
-	if (post(one, &wr, &bad) || drain(one->scq, &wc, 1) != 1)
-		return -1;
-	return wc.status;
-}
-
-static void again(struct end *one, struct end *two)
-{
-	if (to_state(one, IBV_QPS_RESET) || to_state(two, IBV_QPS_RESET))
-		die("RESET");
-	join(one, two);
+	return status_of(one, &wr);
 }
 
 /*
@@ -78,7 +67,7 @@ static void *present(void *arg)
 		default:
 			l->others++;
 		}
-		again(&one, &two);
+		renew(&one, &two);
 	}
 	drop(&one);
 	drop(&two);
@@ -167,11 +156,11 @@ static void check_places(uint8_t *base, size_t size, struct ibv_mr *m)
 	}
 	is("a byte behind it", request(&one, IBV_WR_RDMA_READ, 0, 1, (uintptr_t)base + size,
 				       m->rkey), IBV_WC_REM_ACCESS_ERR);
-	again(&one, &two);
+	renew(&one, &two);
 	is("its last byte and one more",
 	   request(&one, IBV_WR_RDMA_WRITE, 0, 2, (uintptr_t)base + size - 1, m->rkey),
 	   IBV_WC_REM_ACCESS_ERR);
-	again(&one, &two);
+	renew(&one, &two);
 	is("a byte before it", request(&one, IBV_WR_RDMA_READ, 0, 1, (uintptr_t)base - 1,
 				       m->rkey), IBV_WC_REM_ACCESS_ERR);
 	drop(&one);

@@ -200,6 +200,15 @@ static inline void make_pair(struct end *one, struct end *two, struct ibv_pd *on
 	join(one, two);
 }
 
+/* The second one's memory may be of another PD than what the first one has. */
+static inline void make_pair_across(struct end *one, struct end *two, struct ibv_pd *on)
+{
+	make_end(one, IBV_QPT_RC, pd);
+	make_cqs(two, NULL);
+	make_qp(two, IBV_QPT_RC, on);
+	join(one, two);
+}
+
 static inline void drop(struct end *end)
 {
 	if (ibv_destroy_qp(end->qp) || ibv_destroy_cq(end->scq) ||
@@ -249,6 +258,42 @@ static inline int drain(struct ibv_cq *cq, struct ibv_wc *wc, int n)
 			usleep(200);
 	}
 	return done;
+}
+
+/* One work request, to its completion: the status, or -1. */
+static inline int status_of(struct end *end, struct ibv_send_wr *wr)
+{
+	struct ibv_send_wr *bad;
+	struct ibv_wc wc;
+
+	wr->send_flags |= IBV_SEND_SIGNALED;
+	if (post(end, wr, &bad) || drain(end->scq, &wc, 1) != 1)
+		return -1;
+	return wc.status;
+}
+
+/*
+ * Bind a window whose key is *key, which is what it is then; as status_of(). As a work
+ * request, for type 1 too: ibv_bind_mw() itself refuses what the driver has to refuse.
+ */
+static inline int bind_window(struct end *end, struct ibv_mw *mw,
+			      const struct ibv_mw_bind_info *to, uint32_t *key)
+{
+	struct ibv_send_wr wr = { .opcode = IBV_WR_BIND_MW };
+
+	*key = ibv_inc_rkey(*key);
+	wr.bind_mw.mw = mw;
+	wr.bind_mw.rkey = *key;
+	wr.bind_mw.bind_info = *to;
+	return status_of(end, &wr);
+}
+
+/* Both ends new again. */
+static inline void renew(struct end *one, struct end *two)
+{
+	if (to_state(one, IBV_QPS_RESET) || to_state(two, IBV_QPS_RESET))
+		die("RESET");
+	join(one, two);
 }
 
 static inline int successes(struct ibv_cq *cq, int n)
