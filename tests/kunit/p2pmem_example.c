@@ -38,11 +38,17 @@ static int __used take(struct device *const *clients, size_t size, void *me)
 /* by driver_override only */
 static const struct pci_device_id ids[] = { { } };
 
+static const struct pci_error_handlers example_errors = {
+	.reset_prepare	= mine_reset_prepare,
+	.reset_done	= mine_reset_done,
+};
+
 static struct pci_driver example_driver = {
 	.name		= KBUILD_MODNAME,
 	.id_table	= ids,
 	.probe		= mine_probe,
 	.remove		= mine_remove,
+	.err_handler	= &example_errors,
 };
 module_pci_driver(example_driver);
 
