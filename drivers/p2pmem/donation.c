@@ -250,7 +250,7 @@ static int publish(struct p2pmem *p)
 	return ret;
 }
 
-static int refused(const struct p2pmem_donation *d, const char *why, int err)
+static int no_donation(const struct p2pmem_donation *d, const char *why, int err)
 {
 	dev_err(&d->pdev->dev, "p2pmem: BAR %d refused: %s (error %d)\n",
 		d->bar, why, err);
@@ -265,13 +265,13 @@ static int set_up(struct p2pmem *p)
 	if (IS_ERR(p->inode)) {
 		ret = PTR_ERR(p->inode);
 		p->inode = NULL;
-		return refused(&p->d, "no inode for its mappings", ret);
+		return no_donation(&p->d, "no inode for its mappings", ret);
 	}
 
 	ret = p2pmem_pool_init(&p->pool, p->d.size >> PAGE_SHIFT,
 			       p->d.persistent);
 	if (ret)
-		return refused(&p->d, "no pool can be made of it", ret);
+		return no_donation(&p->d, "no pool can be made of it", ret);
 
 	ret = map_io(p);
 	if (ret)
@@ -290,7 +290,7 @@ static int set_up(struct p2pmem *p)
 
 	ret = publish(p);
 	if (ret) {
-		refused(&p->d, "no device can be made of it", ret);
+		no_donation(&p->d, "no device can be made of it", ret);
 		goto remove_pages;
 	}
 	return 0;
@@ -326,7 +326,7 @@ struct p2pmem *p2pmem_donate_with(const struct p2pmem_donation *d,
 
 	p = new(d, backing);
 	if (!p)
-		return ERR_PTR(refused(d, "out of memory", -ENOMEM));
+		return ERR_PTR(no_donation(d, "out of memory", -ENOMEM));
 
 	ret = check_range(p);
 	if (!ret)
