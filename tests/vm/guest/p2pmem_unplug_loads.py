@@ -78,7 +78,7 @@ class DeviceDel(Way):
     is another one each time, as QEMU 7.2 can't give an ivshmem device the memory of one
     before."""
 
-    device, memory, number = "bar0", "mem-bar0", 0
+    device, memory, number, tries = "bar0", "mem-bar0", 0, 0
 
     def __init__(self, bdf):
         super().__init__(bdf)
@@ -91,10 +91,13 @@ class DeviceDel(Way):
 
     def back(self):
         old = self.memory
-        # refused as long as the old one isn't ejected, which comes after its removal
+        DeviceDel.number += 1
+        DeviceDel.device = f"plug{self.number}"
+        # Refused as long as the old one isn't ejected, which comes after its removal;
+        # and, by the name, if it is on its way already.
         while not os.path.exists(PCI + self.bdf):
-            DeviceDel.number += 1
-            DeviceDel.device, DeviceDel.memory = f"plug{self.number}", f"memory{self.number}"
+            DeviceDel.tries += 1
+            DeviceDel.memory = f"memory{self.tries}"
             monitor(f"object_add memory-backend-ram,id={self.memory},size={self.size}",
                     f"device_add ivshmem-plain,memdev={self.memory},id={self.device},bus=down1")
             wait_for(lambda: os.path.exists(PCI + self.bdf), 1)
@@ -270,8 +273,10 @@ class Buffer(Program):
         test = self.test
         super().gone()
         test.assertEqual(self.importer.notified(), 1)
-        for call in (self.importer.pin, self.importer.map, self.importer.word):
+        for call in (self.importer.pin, self.importer.map):
             test.fails(errno.ENODEV, call)
+        # the kernel itself says that there is no such call any more
+        test.fails(errno.EINVAL, self.importer.word)
         test.fails(errno.ENODEV, Importer, self.buf, test.client)
         with test.assertRaises(PyverbsRDMAError) as e:
             DmaBufMR(test.node.pds["pd"], PAGE, rdmanode.ALL, self.buf, 0)
@@ -389,8 +394,9 @@ class UnplugTest(Rdma):
               f"{max(took):.2f} s at most", flush=True)
 
 
-# QEMU 7.2 may lose what one CPU writes to a device while another one, that ejects,
-# changes what is where (fixed in 8.2: "Use async_run_on_cpu in tcg_commit").
+# With two CPUs a guest hung once in virtio-console, in the 20th round with O_DIRECT; the
+# likely cause is an emulator that loses what one CPU writes to a device while another
+# one, that ejects, changes what is where.
 WAYS = (Unbind, Remove, Rmmod) + ((DeviceDel,) if os.cpu_count() == 1 else ())
 
 for the_way in WAYS:
