@@ -191,6 +191,7 @@ struct srnic_mr *srnic_mr_reg_user(struct srnic_mpt *mpt, struct ib_device *ibde
 		return mr;
 	b = get_memory(mr, client, start, length, access);
 	mr->start = start;
+	mr->zero_based = access & IB_ZERO_BASED;
 	return mr_made(mr, b, pdn, iova, length, access);
 }
 
@@ -336,8 +337,10 @@ int srnic_mr_rereg(struct srnic_mr *mr, const struct srnic_mr_rereg *to)
 	struct srnic_mpt_grant grant = srnic_mpt_granted(e);
 	struct srnic_backing *old = mr->b;
 	struct srnic_backing *b;
-	int access = to->flags & IB_MR_REREG_ACCESS ? to->access : grant.access;
-	u64 iova = access & IB_ZERO_BASED ? 0 : to->iova;
+	bool given = to->flags & IB_MR_REREG_ACCESS;
+	int access = given ? to->access : grant.access;
+	bool zero_based = given ? access & IB_ZERO_BASED : mr->zero_based;
+	u64 iova = zero_based ? 0 : to->iova;
 	int err;
 
 	if (to->flags & ~IB_MR_REREG_SUPPORTED || e->kind != SRNIC_MPT_MR)
@@ -373,6 +376,7 @@ int srnic_mr_rereg(struct srnic_mr *mr, const struct srnic_mr_rereg *to)
 	set_backing(mr, b);
 	if (to->flags & IB_MR_REREG_TRANS)
 		mr->start = to->start;
+	mr->zero_based = zero_based;
 	mr->ibmr.iova = grant.iova;
 	mr->ibmr.length = grant.length;
 	trace_born(mr);

@@ -14,6 +14,7 @@
  * @b: its memory, where that is a program's
  * @memory: what sort of memory that is, for people
  * @start: address of the memory in the program
+ * @zero_based: addresses in requests begin at 0, whatever memory it gets
  * @mtt: of a fast-register region: what is registered, or was
  * @next: of a fast-register region: what will be, if @mapped
  * @mapped: of a fast-register region: pages have been named since it was
@@ -26,6 +27,7 @@ struct srnic_mr {
 	struct srnic_backing *b;
 	const char *memory;
 	u64 start;
+	bool zero_based;
 	struct srnic_mtt *mtt;
 	struct srnic_mtt *next;
 	bool mapped;

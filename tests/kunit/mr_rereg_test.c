@@ -110,6 +110,33 @@ static void rereg_pd_and_rights(struct kunit *test)
 	end_fixture(test, f);
 }
 
+/* Addresses from 0 are a trait of the region, until other rights are asked for. */
+static void rereg_zero_based(struct kunit *test)
+{
+	struct fixture *f = new_fixture(test, PROT_READ | PROT_WRITE);
+	struct srnic_mr *mr = reg(f, 0, PAGE_SIZE, RW | IB_ZERO_BASED);
+	const struct srnic_mr_rereg pd = { .flags = IB_MR_REREG_PD, .pdn = PDN };
+	u8 byte = 0;
+	u32 key;
+
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, mr);
+	key = mr->ibmr.rkey;
+	KUNIT_ASSERT_EQ(test, trans(f, mr, 9, 3, IOVA), 0);
+	KUNIT_EXPECT_EQ(test, mr->ibmr.iova, 0);
+	KUNIT_EXPECT_EQ(test, get_as(f, PDN, 0, key, 2, 1, &byte), SRNIC_KEY_OK);
+	KUNIT_EXPECT_EQ(test, byte, f->shadow[11]);
+	KUNIT_ASSERT_EQ(test, srnic_mr_rereg(mr, &pd), 0);
+	KUNIT_ASSERT_EQ(test, trans(f, mr, 20, 3, IOVA), 0);
+	KUNIT_EXPECT_EQ(test, get_as(f, PDN, 0, key, 0, 1, &byte), SRNIC_KEY_OK);
+	KUNIT_EXPECT_EQ(test, byte, f->shadow[20]);
+	KUNIT_EXPECT_EQ(test, get_as(f, PDN, 0, key, 3, 1, &byte), SRNIC_KEY_BOUNDS);
+	KUNIT_ASSERT_EQ(test, rights(mr, RW), 0);
+	KUNIT_ASSERT_EQ(test, trans(f, mr, 30, 3, IOVA), 0);
+	KUNIT_EXPECT_EQ(test, mr->ibmr.iova, IOVA);
+	srnic_mr_destroy(mr);
+	end_fixture(test, f);
+}
+
 /* Held for reading, then to be written: only where that is possible. */
 static void rereg_to_writable(struct kunit *test)
 {
@@ -254,6 +281,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(rereg_memory),
 	KUNIT_CASE(rereg_to_nothing_and_back),
 	KUNIT_CASE(rereg_pd_and_rights),
+	KUNIT_CASE(rereg_zero_based),
 	KUNIT_CASE(rereg_to_writable),
 	KUNIT_CASE(rereg_cannot_be_written),
 	KUNIT_CASE(rereg_elsewhere),
