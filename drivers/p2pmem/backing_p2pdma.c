@@ -22,6 +22,7 @@
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
 #include <linux/sysfs.h>
+#include <linux/version.h>
 
 #include "adopt.h"
 #include "backing.h"
@@ -30,26 +31,30 @@
 /**
  * struct p2pdma_backing - what to give back
  * @addr: the allocation in the PCI layer's pool
- * @counted: we gave the pages their base reference, and have to take it away again
  */
 struct p2pdma_backing {
 	void *addr;
-	bool counted;
 };
 
-/* Linux 6.15 and later hand pages out without one: then it's for us to give. */
-static bool give_base_reference(struct page *pages, unsigned long n)
+/* Linux 6.15 and later hand pages out without a base reference: it's for us to give. */
+static const bool pages_are_bare = LINUX_VERSION_CODE >= KERNEL_VERSION(6, 15, 0);
+
+/*
+ * Before, a page that somebody else has just freed is in the pool again a moment
+ * before it has that reference again.
+ */
+static void give_base_reference(struct page *pages, unsigned long n)
 {
 	unsigned long i;
 
-	if (page_ref_count(pages))
-		return false;
 	for (i = 0; i < n; i++) {
-		set_page_count(pages + i, 1);
+		if (pages_are_bare)
+			set_page_count(pages + i, 1);
+		while (!page_ref_count(pages + i))
+			cpu_relax();
 		if (!(i % 1024))
 			cond_resched();
 	}
-	return true;
 }
 
 /* Who walks page tables without a lock may have one more of them, for a moment. */
@@ -57,6 +62,8 @@ static void take_base_reference(struct page *pages, unsigned long n)
 {
 	unsigned long i;
 
+	if (!pages_are_bare)
+		return;
 	for (i = 0; i < n; i++) {
 		while (!page_ref_freeze(pages + i, 1))
 			cpu_relax();
@@ -181,7 +188,7 @@ static int take_all(struct p2pmem *p, struct p2pdma_backing *b)
 		return -EBUSY;
 
 	p->pages = virt_to_page(b->addr);
-	b->counted = give_base_reference(p->pages, p->d.size >> PAGE_SHIFT);
+	give_base_reference(p->pages, p->d.size >> PAGE_SHIFT);
 	return 0;
 }
 
@@ -215,8 +222,7 @@ static void p2pdma_remove(struct p2pmem *p)
 {
 	struct p2pdma_backing *b = p->backing_priv;
 
-	if (b->counted)
-		take_base_reference(p->pages, p->d.size >> PAGE_SHIFT);
+	take_base_reference(p->pages, p->d.size >> PAGE_SHIFT);
 	pci_free_p2pmem(p->d.pdev, b->addr, p->d.size);
 	kfree(b);
 }
@@ -270,11 +276,9 @@ const struct p2pmem_backing p2pmem_page_backing = {
  * struct shared_backing - a pool that is another driver's
  * @available: the PCI layer's attribute of the function, which says what is free of
  *	that pool. No call does. NULL: we know of our own part only.
- * @counted: as in struct p2pdma_backing, of each page that we have taken
  */
 struct shared_backing {
 	struct device_attribute *available;
-	bool counted;
 };
 
 /*
@@ -326,7 +330,6 @@ static int mark(struct p2pmem *p, void *addr, unsigned long npages, unsigned lon
 
 static int shared_take(struct p2pmem *p, unsigned long npages, unsigned long *first)
 {
-	struct shared_backing *b = p->backing_priv;
 	void *addr;
 
 	if (!pci_has_p2pmem(p->d.pdev))
@@ -341,17 +344,15 @@ static int shared_take(struct p2pmem *p, unsigned long npages, unsigned long *fi
 		pci_free_p2pmem(p->d.pdev, addr, npages << PAGE_SHIFT);
 		return -ENOMEM;
 	}
-	b->counted = give_base_reference(p->pages + *first, npages);
+	give_base_reference(p->pages + *first, npages);
 	return 0;
 }
 
 static void shared_give(struct p2pmem *p, unsigned long first, unsigned long npages)
 {
-	const struct shared_backing *b = p->backing_priv;
 	struct page *pages = p->pages + first;
 
-	if (b->counted)
-		take_base_reference(pages, npages);
+	take_base_reference(pages, npages);
 	pci_free_p2pmem(p->d.pdev, page_to_virt(pages), npages << PAGE_SHIFT);
 }
 
@@ -364,8 +365,11 @@ static u64 shared_available(struct p2pmem *p)
 
 	/* without that: what is not our own */
 	if (!text || !attr || attr->show(&p->d.pdev->dev, attr, text) <= 0 ||
-	    kstrtou64(text, 10, &bytes))
+	    kstrtou64(text, 10, &bytes)) {
+		mutex_lock(&p->lock);
 		bytes = (u64)p2pmem_pool_available(&p->pool) << PAGE_SHIFT;
+		mutex_unlock(&p->lock);
+	}
 	free_page((unsigned long)text);
 	return min(bytes, p->d.size);
 }

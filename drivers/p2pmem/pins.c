@@ -13,12 +13,16 @@
 
 #define LINES	8	/* of each kind: whoever comes next is told a minute later */
 
-static bool name_region(const struct p2pmem_region *r)
+/* Regions of persistent memory may lie over each other, as many as their users like. */
+static bool name_region(const struct p2pmem_region *r, unsigned long *looks)
 {
 	unsigned long i, pinned = 0, dma = 0;
 
-	for (i = 0; i < r->npages; i++) {
+	for (i = 0; i < r->npages && *looks; i++, (*looks)--) {
 		struct page *page = p2pmem_region_page(r, i);
+
+		if (!(i % 1024))
+			cond_resched();
 
 		pinned += page_ref_count(page) != 1;
 		dma += folio_maybe_dma_pinned(page_folio(page));
@@ -36,16 +40,19 @@ static bool name_region(const struct p2pmem_region *r)
 static void name_regions(struct p2pmem *p)
 {
 	const struct p2pmem_region *r;
+	unsigned long looks = 4 * p->pool.npages;
 	unsigned int left = LINES;
 
 	mutex_lock(&p->lock);
 	list_for_each_entry(r, &p->leaving, node)
 		if (left)
-			left -= name_region(r);
+			left -= name_region(r, &looks);
 	list_for_each_entry(r, &p->regions, node)
 		if (left)
-			left -= name_region(r);
+			left -= name_region(r, &looks);
 	mutex_unlock(&p->lock);
+	if (!looks)
+		dev_warn(&p->dev, "there may be more of them\n");
 }
 
 static s64 charged(struct task_struct *task)
