@@ -173,7 +173,7 @@ class BlockTest(Rdma):
         one, _, far = self.fds
         data = os.urandom(4 * PAGE)
         for disk in (one, far):
-            self.put(disk, 0, data)
+            put(disk, 0, data)
         set_attr(self.name, "level", "function")
         before = attr(self.name, "clients")
         w = Window(self.fd, 4 * PAGE)
@@ -182,7 +182,7 @@ class BlockTest(Rdma):
             self.assertEqual(w.read(disk, 0, 4 * PAGE), 4 * PAGE)
             self.assertTrue(w.map[:] == data)
             self.assertEqual(w.write(disk, 4 * PAGE, 4 * PAGE), 4 * PAGE)
-            self.assertTrue(self.content(disk, 4 * PAGE, 4 * PAGE) == data)
+            self.assertTrue(content(disk, 4 * PAGE, 4 * PAGE) == data)
         w.close()
         self.assertEqual(attr(self.name, "clients"), before)
         # who does ask is refused meanwhile

@@ -304,6 +304,11 @@ class UnplugTest(Rdma):
         drives = sorted(pci_functions(NVME), key=bridges)[-2:]
         cls.disks = [disk_of(bdf) for bdf in drives]
         cls.client = pci_functions(IVSHMEM)[1]
+        # or they would come, too, when the module is loaded
+        for bdf in pci_functions(IVSHMEM):
+            if bound(bdf):
+                unbind(bdf)
+            write(PCI + bdf + "/driver_override", "\n")
         cls.resources = resources()
         cls.log = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK)
         os.lseek(cls.log, 0, os.SEEK_END)
