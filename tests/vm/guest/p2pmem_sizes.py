@@ -52,6 +52,9 @@ class SizesTest(Rdma):
         for mine in ("like", "back"):
             self.other.mem(mine, self.total)
             self.at[mine] = self.other.reg(mine, mine)
+        # persistent memory has what somebody left in it
+        if attr(name, "persistent") == "1":
+            self.other.fill("like", ctypes.string_at(self.node.mem_addr("far"), self.total))
         for size in SIZES:
             with self.subTest(size=size):
                 # anywhere; the largest may fit at one place only
