@@ -83,6 +83,7 @@ class DeviceDel(Way):
     def __init__(self, bdf):
         super().__init__(bdf)
         self.size = os.stat(PCI + bdf + "/resource2").st_size
+        self.bridge = os.path.realpath(PCI + bdf + "/..")
 
     def gone(self):
         monitor("device_del " + self.device)
@@ -94,13 +95,18 @@ class DeviceDel(Way):
         DeviceDel.number += 1
         DeviceDel.device = f"plug{self.number}"
         # Refused as long as the old one isn't ejected, which comes after its removal;
-        # and, by the name, if it is on its way already.
+        # and, by the name, if it is there already. That the guest is told of it got lost
+        # once in some fifty rounds: so it looks by itself.
+        end = time.monotonic() + 60
         while not os.path.exists(PCI + self.bdf):
+            if time.monotonic() > end:
+                raise AssertionError("it doesn't come again")
             DeviceDel.tries += 1
             DeviceDel.memory = f"memory{self.tries}"
             monitor(f"object_add memory-backend-ram,id={self.memory},size={self.size}",
                     f"device_add ivshmem-plain,memdev={self.memory},id={self.device},bus=down1")
-            wait_for(lambda: os.path.exists(PCI + self.bdf), 1)
+            if not wait_for(lambda: os.path.exists(PCI + self.bdf), 1):
+                write(self.bridge + "/rescan", "1")
         monitor("object_del " + old)
         if not wait_for(self.bindable, 30):
             raise AssertionError("nobody can drive it")
