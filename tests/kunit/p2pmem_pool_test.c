@@ -179,17 +179,25 @@ static void pool_random_allocs(struct kunit *test)
 	play(test, false, 1, alloc_one);
 }
 
+/* What isn't wholly within the pool, and nothing, can't be had. */
+static void beyond(struct kunit *test, struct p2pmem_pool *pool,
+		   int (*take)(struct p2pmem_pool *pool, unsigned long first,
+			       unsigned long npages))
+{
+	KUNIT_EXPECT_EQ(test, take(pool, 0, 0), -EINVAL);
+	KUNIT_EXPECT_EQ(test, take(pool, PAGES, 1), -EINVAL);
+	KUNIT_EXPECT_EQ(test, take(pool, PAGES - 1, 2), -EINVAL);
+	KUNIT_EXPECT_EQ(test, take(pool, 1, ULONG_MAX), -EINVAL);
+	KUNIT_EXPECT_EQ(test, take(pool, ULONG_MAX, 1), -EINVAL);
+	KUNIT_EXPECT_EQ(test, p2pmem_pool_available(pool), PAGES);
+}
+
 static void pool_mark_edges(struct kunit *test)
 {
 	struct p2pmem_pool pool;
 
 	KUNIT_ASSERT_EQ(test, p2pmem_pool_init(&pool, PAGES, false), 0);
-	KUNIT_EXPECT_EQ(test, p2pmem_pool_mark(&pool, 0, 0), -EINVAL);
-	KUNIT_EXPECT_EQ(test, p2pmem_pool_mark(&pool, PAGES, 1), -EINVAL);
-	KUNIT_EXPECT_EQ(test, p2pmem_pool_mark(&pool, PAGES - 1, 2), -EINVAL);
-	KUNIT_EXPECT_EQ(test, p2pmem_pool_mark(&pool, 1, ULONG_MAX), -EINVAL);
-	KUNIT_EXPECT_EQ(test, p2pmem_pool_mark(&pool, ULONG_MAX, 1), -EINVAL);
-	KUNIT_EXPECT_EQ(test, p2pmem_pool_available(&pool), PAGES);
+	beyond(test, &pool, p2pmem_pool_mark);
 	KUNIT_EXPECT_EQ(test, p2pmem_pool_mark(&pool, PAGES - 1, 1), 0);
 	KUNIT_EXPECT_EQ(test, p2pmem_pool_available(&pool), PAGES - 1);
 	p2pmem_pool_destroy(&pool);
@@ -224,12 +232,7 @@ static void pool_claim_edges(struct kunit *test)
 	struct p2pmem_pool pool;
 
 	KUNIT_ASSERT_EQ(test, p2pmem_pool_init(&pool, PAGES, true), 0);
-	KUNIT_EXPECT_EQ(test, p2pmem_pool_claim(&pool, 0, 0), -EINVAL);
-	KUNIT_EXPECT_EQ(test, p2pmem_pool_claim(&pool, PAGES, 1), -EINVAL);
-	KUNIT_EXPECT_EQ(test, p2pmem_pool_claim(&pool, PAGES - 1, 2), -EINVAL);
-	KUNIT_EXPECT_EQ(test, p2pmem_pool_claim(&pool, 1, ULONG_MAX), -EINVAL);
-	KUNIT_EXPECT_EQ(test, p2pmem_pool_claim(&pool, ULONG_MAX, 1), -EINVAL);
-	KUNIT_EXPECT_EQ(test, p2pmem_pool_available(&pool), PAGES);
+	beyond(test, &pool, p2pmem_pool_claim);
 
 	/* a full counter refuses the whole claim, not a part of it */
 	pool.claims[5] = U32_MAX;

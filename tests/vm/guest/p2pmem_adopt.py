@@ -156,13 +156,7 @@ class NvmeTest(Adopted):
             for _ in range(20):
                 size = PAGE * rnd.randint(1, 8)
                 m = Mapping(fd, size)
-                if m[0:size].count(0) != size:
-                    raise AssertionError("not zeroed")
-                byte = rnd.randint(1, 255)
-                m.put(0, bytes([byte]) * size)
-                os.sched_yield()
-                if m[0:size].count(byte) != size:
-                    raise AssertionError("somebody else's bytes")
+                m.check_own(rnd.randint(1, 255))
                 m.unmap()
 
         self.assertEqual([reap(p) for p in [fork(child) for _ in range(3)]], [0] * 3)
