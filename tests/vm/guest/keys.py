@@ -22,6 +22,7 @@ ENDS = {"unbind": ("state",), "invalidate": ("state",), "send_inv": ("state",),
         "dealloc": ("state", "stale"), "dereg": ("state", "stale"), "rights": ("access",),
         "pd": ("pd",)}
 SHOTS = 20		# tries to end a key in the middle of something
+MTU_256 = 1		# so small that a message takes more than one turn of its requester
 
 
 def busy(what, call, *args, **kwargs):
@@ -245,7 +246,7 @@ class Keys(Suite):
         """One key ends: (seconds, whether in the middle of a message; of a row of atomics)."""
         size, length = (PAGE, 8) if op == "ADD" else (self.options.message,) * 2
         qp, doer = self.name(), self.name()
-        pair(here, there, qp)
+        pair(here, there, qp, mtu=MTU_256)
         pair(here, there, doer)
         mine, addr1, lkey, _, _ = self.buffer(here, size)
         region, window, addr2, key = self.target(there, end, qp, size)
@@ -282,7 +283,7 @@ class Keys(Suite):
         """rereg under WRITEs and READs {way}: none fails, no byte of old memory changes"""
         size, count, rounds = self.options.message // 2, 60, 12
         qp, name, mr = self.name(), self.name(), self.name()
-        pair(here, there, qp)
+        pair(here, there, qp, mtu=MTU_256)
         mine, addr1, lkey, _, _ = self.buffer(here, size)
         addr2 = there.renewable(name, size)
         _, _, key = there.reg(mr, name)
@@ -310,4 +311,4 @@ def run(suite, wanted):
 
 if __name__ == "__main__":
     # hits: ends in the middle of something, of each kind; message: bytes
-    sys.exit(main(Keys, run, hits=1, message=2 << 20))
+    sys.exit(main(Keys, run, hits=1, message=512 << 10))
