@@ -54,7 +54,8 @@ def accelerator(icount=False, cpuinfo="/proc/cpuinfo", kvm="/dev/kvm"):
         if re.search(r"^flags\s*:.*\b(vmx|svm)\b", file.read(), re.M) and \
                 os.access(kvm, os.R_OK | os.W_OK):
             return ["-accel", "kvm", "-cpu", "host"]
-    return ["-accel", "tcg,thread=multi", "-cpu", "max,la57=off"]
+    # without ERMS: an emulated "rep movsb" moves a byte in a round, "rep movsq" eight
+    return ["-accel", "tcg,thread=multi", "-cpu", "max,la57=off,erms=off"]
 
 
 def _die_with_parent():
@@ -144,7 +145,10 @@ class Machine:
                   "nokaslr", "mitigations=off", "rcupdate.rcu_cpu_stall_timeout=120",
                   "random.trust_cpu=on", "net.ifnames=0",
                   # a busy machine: the timer seems dead when its tick is merely late
-                  "no_timer_check"]
+                  "no_timer_check",
+                  # what was translated is found by its virtual address: at a new one
+                  # in each process all of libc would be translated again
+                  "norandmaps"]
         if self.kernel.debug:
             append += ["panic_on_warn=1", "hung_task_panic=0", "workqueue.watchdog_thresh=120",
                        "sysctl.kernel.hung_task_timeout_secs=100"]
