@@ -85,7 +85,8 @@ def runner():
                 file.write(f"#!/bin/bash\n{body}\n")
             os.chmod(path, 0o755)
             done = subprocess.run([f"{TOP}/tests/run", path], capture_output=True,
-                                  text=True, check=False)
+                                  text=True, check=False,
+                                  env={**os.environ, "XDG_CACHE_HOME": tmp})
             last = done.stdout.splitlines()[-1] if done.stdout else ""
             bad = " 0 failed" not in wanted or wanted.startswith("0 passed")
             check(last == wanted and bool(done.returncode) == bad, f"tests/run: {name}",
@@ -110,7 +111,8 @@ def side_by_side():
         os.chmod(f"{path}/nproc", 0o755)
         done = subprocess.run([f"{TOP}/tests/run", tmp], capture_output=True, text=True,
                               check=False, timeout=60,
-                              env={**os.environ, "PATH": f"{path}:{os.environ['PATH']}"})
+                              env={**os.environ, "PATH": f"{path}:{os.environ['PATH']}",
+                                   "XDG_CACHE_HOME": tmp})
         check(done.returncode == 1 and done.stdout.endswith("2 passed, 1 failed\n") and
               "not ok 1 - of c" in done.stdout and "# why" in done.stdout,
               "tests/run: side by side", done.stdout + done.stderr)
