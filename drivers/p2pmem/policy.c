@@ -3,6 +3,8 @@
  * Who may use which donor, see policy.h. Where the tree comes from is place.c's
  * business, who asks is clients.c's.
  */
+#include <linux/array_size.h>
+#include <linux/build_bug.h>
 #include <linux/string.h>
 
 #include "policy.h"
