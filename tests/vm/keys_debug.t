@@ -16,7 +16,7 @@ adopt timeout 300 exact_check srnic0 "$index" "$device" \
 	"echo $(donor_bdf bar) >/sys/bus/pci/drivers/p2pmem_bar/unbind"
 /srnic/tests/vm/guest/integrity.py --serve srnic0 "$MY_IP" &
 adopt timeout 300 /srnic/tests/vm/guest/keys.py srnic0 "$MY_IP" 127.0.0.1 --one-way \
-	--message 262144
+	--message 131072
 kill $! 2>/dev/null	# if nobody has come to it
 wait
 ok "all modules unload" \

@@ -27,6 +27,8 @@ import roce  # noqa: E402
 MASK64 = (1 << 64) - 1
 MTU_BYTES = {1: 256, 2: 512, 3: 1024, 4: 2048, 5: 4096}
 NETEM = "delay 500us"
+# seconds after which a call counts as hung, on a busy machine; tests/perf has figures
+HUNG = 20
 
 
 class Failed(Exception):
@@ -412,7 +414,7 @@ class Suite:
             bad = [wc["status"] for wc in wcs if wc["status"] != "SUCCESS"]
             expect(bad and bad[0] == "REM_ACCESS_ERR" and
                    set(bad[1:]) <= {"WR_FLUSH_ERR"}, f"{op} ended as {bad}")
-            expect(took < 1, f"dereg took {took} s")
+            expect(took < HUNG, f"dereg took {took} s")
             time.sleep(0.2)
             same(f"the memory some time after dereg under {op}", there.look(name2), then)
             unpair(here, there, qp)
@@ -433,7 +435,7 @@ class Suite:
         bad = [wc["status"] for wc in wcs if wc["status"] != "SUCCESS"]
         expect(len(wcs) == count and bad and bad[0] == "LOC_PROT_ERR" and
                set(bad[1:]) <= {"WR_FLUSH_ERR"}, f"they ended as {bad}")
-        expect(took < 1, f"dereg took {took} s")
+        expect(took < HUNG, f"dereg took {took} s")
         unpair(here, there, qp)
         here.unmap(name1)
         self.release(there, name2)
@@ -467,7 +469,7 @@ class Suite:
         while there.look(name, mtu) != first:
             expect(time.monotonic() < end, "WRITE FIRST was not executed")
         took = there.dereg(name)
-        expect(took < 1, f"dereg took {took} s")
+        expect(took < HUNG, f"dereg took {took} s")
         here.raw_send(roce.bth(roce.WRITE_MIDDLE, qpn, psn + 1, ack=True) + second)
         answer = here.raw_receive(ghost["qpn"], 5)
         expect(answer and answer[0] == roce.ACKNOWLEDGE and
