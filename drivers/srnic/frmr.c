@@ -10,8 +10,11 @@
  * There are two tables, since a consumer may write the pages of the next
  * registration, and post its request, when the invalidation of the present one
  * has been posted and is not done yet. Registering swaps them: the one that comes
- * back is that of a key that is invalid, so no reader uses it. A consumer that has
- * named no pages since the last time registers the same ones again.
+ * back is that of a key that is invalid, so no reader uses it. They are swapped
+ * before the key works: from that moment on a peer may end it, and the consumer,
+ * told of that by a receive, name pages on another CPU. They must not get into the
+ * table that the key is translated by, nor half of them into either. A consumer
+ * that has named no pages since the last time registers the same ones again.
  *
  * As with all that kernel users do, addresses are kernel addresses (no DMA
  * device), and what they say of their own memory is believed.
@@ -94,7 +97,8 @@ int srnic_frmr_map(struct srnic_mr *mr, struct scatterlist *sg, int nents,
 enum srnic_key_reason srnic_frmr_register(struct srnic_mr *mr, u32 pdn, u32 key,
 					  int access)
 {
-	struct srnic_mtt *mtt = mr->mapped ? mr->next : mr->mtt;
+	const bool mapped = mr->mapped;
+	struct srnic_mtt *mtt = mapped ? mr->next : mr->mtt;
 	struct srnic_mpt_entry *e = mr->user.e;
 	struct srnic_mpt_grant grant = {
 		.key = key,
@@ -107,6 +111,7 @@ enum srnic_key_reason srnic_frmr_register(struct srnic_mr *mr, u32 pdn, u32 key,
 		.mtt_off = mr->ibmr.iova & (mr->ibmr.page_size - 1),
 	};
 	enum srnic_key_reason why;
+	u32 runs;
 
 	if (e->pdn != pdn)
 		return SRNIC_KEY_PD;
@@ -115,13 +120,17 @@ enum srnic_key_reason srnic_frmr_register(struct srnic_mr *mr, u32 pdn, u32 key,
 	/* more bytes than pages: not all could be named */
 	if (grant.length > mtt->len || grant.mtt_off > mtt->len - grant.length)
 		return SRNIC_KEY_BOUNDS;
-	why = srnic_mpt_change(mr->mpt, e, true, &grant);
+	runs = mtt->nruns;
+	why = srnic_mpt_change_begin(mr->mpt, e, true);
 	if (why != SRNIC_KEY_OK)
 		return why;
-	if (mr->mapped)
+	/* the consumer's again when the key works, and not ours any more */
+	if (mapped) {
 		swap(mr->mtt, mr->next);
-	mr->mapped = false;
+		mr->mapped = false;
+	}
+	srnic_mpt_change_finish(e, &grant);
 	trace_key_born(mr->ibmr.device->name, key, e->kind, pdn, grant.access,
-		       grant.iova, grant.length, mr->mtt->nruns);
+		       grant.iova, grant.length, runs);
 	return SRNIC_KEY_OK;
 }

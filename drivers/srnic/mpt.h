@@ -189,6 +189,11 @@ void srnic_mpt_free(struct srnic_mpt *mpt, struct srnic_mpt_entry *e);
 enum srnic_key_reason srnic_mpt_change(struct srnic_mpt *mpt,
 				       struct srnic_mpt_entry *e, bool fresh,
 				       const struct srnic_mpt_grant *to);
+/* The same in two halves, for what must have changed before the key works. */
+enum srnic_key_reason srnic_mpt_change_begin(struct srnic_mpt *mpt,
+					     struct srnic_mpt_entry *e, bool fresh);
+void srnic_mpt_change_finish(struct srnic_mpt_entry *e,
+			     const struct srnic_mpt_grant *to);
 struct srnic_mpt_grant srnic_mpt_granted(const struct srnic_mpt_entry *e);
 /*
  * The barrier as well, for someone who has the key and not the entry: of a window

@@ -224,6 +224,28 @@ enum srnic_key_reason srnic_mpt_change(struct srnic_mpt *mpt,
 				       struct srnic_mpt_entry *e, bool fresh,
 				       const struct srnic_mpt_grant *to)
 {
+	enum srnic_key_reason why = srnic_mpt_change_begin(mpt, e, fresh);
+
+	if (why == SRNIC_KEY_OK)
+		srnic_mpt_change_finish(e, to);
+	return why;
+}
+
+/**
+ * srnic_mpt_change_begin() - the first half of srnic_mpt_change()
+ * @mpt: as there
+ * @e: as there
+ * @fresh: as there
+ *
+ * From now on nobody uses the key, and all who would, or would end it, wait for
+ * srnic_mpt_change_finish(): for those who have more to change than the grant.
+ *
+ * Context: bottom halves disabled until srnic_mpt_change_finish(), which comes soon.
+ * Return: as there.
+ */
+enum srnic_key_reason srnic_mpt_change_begin(struct srnic_mpt *mpt,
+					     struct srnic_mpt_entry *e, bool fresh)
+{
 	u8 old = begin_change(mpt, e);
 
 	if (old != SRNIC_MPT_VALID && old != SRNIC_MPT_INVALID)
@@ -233,9 +255,20 @@ enum srnic_key_reason srnic_mpt_change(struct srnic_mpt *mpt,
 		return SRNIC_KEY_STATE;
 	}
 	wait_for_readers(mpt, e);
+	return SRNIC_KEY_OK;
+}
+
+/**
+ * srnic_mpt_change_finish() - the second half: the key works
+ * @e: entry that srnic_mpt_change_begin() has said yes to
+ * @to: as in srnic_mpt_change()
+ */
+void srnic_mpt_change_finish(struct srnic_mpt_entry *e,
+			     const struct srnic_mpt_grant *to)
+{
+	lockdep_assert_in_softirq();
 	set_grant(e, to);
 	end_change(e, SRNIC_MPT_VALID);
-	return SRNIC_KEY_OK;
 }
 
 /* May @rq's owner invalidate it? The caller keeps it from changing from @state. */

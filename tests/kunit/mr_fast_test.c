@@ -10,6 +10,7 @@
 
 #include "../../drivers/srnic/frmr.h"
 #include "mr_fixture.h"
+#include "mr_moment.h"
 #include "rng.h"
 
 #define MAX_SG	8
@@ -20,12 +21,20 @@
  * @mr: the region
  * @sg: the pages, in no order
  * @page: where each of @sg is
+ * @key: present key
+ * @buf: a page
+ * @moments: times that the key had just begun to work
+ * @wrong: of these, how often it didn't name the pages it had been registered for
  */
 struct fast {
 	struct fixture *f;
 	struct srnic_mr *mr;
 	struct scatterlist sg[MAX_SG];
 	u8 *page[MAX_SG];
+	u32 key;
+	u8 *buf;
+	u32 moments;
+	u32 wrong;
 };
 
 static struct fast *new_fast(struct kunit *test)
@@ -159,6 +168,47 @@ static void fast_same_again(struct kunit *test)
 	end_fast(test, t);
 }
 
+/* It names that page and no other. */
+static bool names(struct fast *t, u64 iova, u32 page)
+{
+	return get_as(t->f, PDN, 0, t->key, iova, PAGE_SIZE, t->buf) == SRNIC_KEY_OK &&
+	       !memcmp(t->buf, t->page[page], PAGE_SIZE);
+}
+
+/* The consumer has heard that the key works, and is at its next pages. */
+static void name_next(void *arg)
+{
+	struct fast *t = arg;
+	u64 iova = t->mr->ibmr.iova;
+	u32 page = t->moments++ % 2;
+
+	if (srnic_frmr_map(t->mr, &t->sg[!page], 1, NULL) != 1 || !names(t, iova, page))
+		t->wrong++;
+}
+
+static void fast_next_at_once(struct kunit *test)
+{
+	struct fast *t = new_fast(test);
+	u32 i;
+
+	t->buf = kunit_kmalloc(test, PAGE_SIZE, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, t->buf);
+	t->key = t->mr->ibmr.rkey;
+	KUNIT_ASSERT_EQ(test, map(t, 1, 0), 1);
+	mr_moment = (struct mr_moment) { .key_works = name_next, .arg = t };
+	for (i = 0; i < 4; i++) {
+		u64 iova = t->mr->ibmr.iova;
+
+		KUNIT_EXPECT_EQ(test, registers(t, PDN, t->key, RW), SRNIC_KEY_OK);
+		KUNIT_EXPECT_TRUE(test, names(t, iova, i % 2));
+		KUNIT_EXPECT_EQ(test, invalidate(t, t->key), SRNIC_KEY_OK);
+		t->key = (t->key & ~0xffu) | ((t->key + 1) & 0xff);
+	}
+	KUNIT_EXPECT_EQ(test, t->moments, 4);
+	KUNIT_EXPECT_EQ(test, t->wrong, 0);
+	end_fast(test, t);
+}
+
 static void fast_refused(struct kunit *test)
 {
 	struct fast *t = new_fast(test);
@@ -207,6 +257,7 @@ static void fast_sizes(struct kunit *test)
 static struct kunit_case cases[] = {
 	KUNIT_CASE(fast_rounds),
 	KUNIT_CASE(fast_same_again),
+	KUNIT_CASE(fast_next_at_once),
 	KUNIT_CASE(fast_refused),
 	KUNIT_CASE(fast_sizes),
 	{}

@@ -9,9 +9,11 @@
 
 #include "../../drivers/srnic/access.h"
 #include "../../drivers/srnic/peer.h"
+#include "mr_moment.h"
 #include "rng.h"
 
 struct fake_peer fake;
+struct mr_moment mr_moment;
 
 struct srnic_peer *srnic_peer_get(struct device *client, unsigned long start,
 				  size_t length, bool writable,
@@ -69,6 +71,7 @@ struct fixture *new_fixture(struct kunit *test, unsigned long prot)
 
 	KUNIT_ASSERT_NOT_NULL(test, f);
 	memset(&fake, 0, sizeof(fake));
+	memset(&mr_moment, 0, sizeof(mr_moment));
 	f->ibdev = kunit_kzalloc(test, sizeof(*f->ibdev), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, f->ibdev);
 	f->mpt = srnic_mpt_create(8);
@@ -90,6 +93,7 @@ struct fixture *new_fixture(struct kunit *test, unsigned long prot)
 
 void end_fixture(struct kunit *test, struct fixture *f)
 {
+	memset(&mr_moment, 0, sizeof(mr_moment));
 	KUNIT_EXPECT_EQ(test, srnic_mpt_live(f->mpt), 0);
 	srnic_mws_exit(&f->mws);
 	srnic_mpt_destroy(f->mpt);
