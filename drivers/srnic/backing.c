@@ -25,7 +25,8 @@
  * Locks
  *   mw's lock > lock. The lock's owner may wait in srnic_mpt_kill() and
  *   srnic_mpt_change(), that is, for one packet's copy. A region that moves holds
- *   the locks of both backings, the old one's first; nobody else knows the new.
+ *   the locks of both backings, the old one's first; nobody else knows the new. A
+ *   window that moves holds those of two that all know, in the order of addresses.
  */
 #include "backing.h"
 
@@ -472,37 +473,68 @@ static enum srnic_key_reason locate(struct srnic_backing *b,
 	return why;
 }
 
+/* Both; @old is NULL or the same where there is one only. */
+static void lock_two(struct srnic_backing *b, struct srnic_backing *old)
+	__acquires(&b->lock) __acquires(&old->lock)
+{
+	struct srnic_backing *first = b, *second = old;
+
+	if (old && old < b)
+		swap(first, second);
+	spin_lock(&first->lock);
+	if (second && second != first)
+		spin_lock_nested(&second->lock, SINGLE_DEPTH_NESTING);
+	else
+		__acquire(&old->lock);	/* sparse counts two */
+}
+
+static void unlock_two(struct srnic_backing *b, struct srnic_backing *old)
+	__releases(&b->lock) __releases(&old->lock)
+{
+	if (old && old != b)
+		spin_unlock(&old->lock);
+	else
+		__release(&old->lock);
+	spin_unlock(&b->lock);
+}
+
 /**
  * srnic_backing_bind() - a window's key is translated by it
  * @b: backing that is being visited
+ * @old: the one that the window's key is a user of, and leaves; or NULL: then the
+ *	key must be invalid now
  * @region: as in srnic_backing_visit()
- * @u: the window's key, in no backing
- * @fresh: only if it is invalid now
+ * @u: the window's key
  * @grant: what it allows then; the translation is filled in here
  * @why: SRNIC_KEY_OK, or why not, and nothing has changed
+ *
+ * On success no byte is touched any more through what the key was bound to.
  *
  * Context: bottom halves disabled.
  * Return: false: the region has left this backing, and @why says nothing.
  */
-bool srnic_backing_bind(struct srnic_backing *b,
+bool srnic_backing_bind(struct srnic_backing *b, struct srnic_backing *old,
 			const struct srnic_mpt_req *region,
-			struct srnic_backing_user *u, bool fresh,
+			struct srnic_backing_user *u,
 			struct srnic_mpt_grant *grant,
 			enum srnic_key_reason *why)
 {
 	bool closed;
 
-	spin_lock(&b->lock);
+	lock_two(b, old);
 	closed = b->closed;
 	if (closed)
 		goto unlock;
 	*why = b->revoked ? SRNIC_KEY_REVOKED : locate(b, region, grant);
 	if (*why == SRNIC_KEY_OK)
-		*why = srnic_mpt_change(b->mpt, u->e, fresh, grant);
-	if (*why == SRNIC_KEY_OK)
+		*why = srnic_mpt_change(b->mpt, u->e, !old, grant);
+	if (*why == SRNIC_KEY_OK && b != old) {
+		if (old)
+			del_user(old, u);
 		add_user(b, u);
+	}
 unlock:
-	spin_unlock(&b->lock);
+	unlock_two(b, old);
 	return !closed;
 }
 

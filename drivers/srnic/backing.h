@@ -90,9 +90,9 @@ struct srnic_backing *srnic_backing_visit(struct srnic_mpt *mpt,
 					  const struct srnic_mpt_req *region,
 					  enum srnic_key_reason *why);
 void srnic_backing_leave(struct srnic_backing *b);
-bool srnic_backing_bind(struct srnic_backing *b,
+bool srnic_backing_bind(struct srnic_backing *b, struct srnic_backing *old,
 			const struct srnic_mpt_req *region,
-			struct srnic_backing_user *u, bool fresh,
+			struct srnic_backing_user *u,
 			struct srnic_mpt_grant *grant,
 			enum srnic_key_reason *why);
 bool srnic_backing_unbind(struct srnic_backing *b, struct srnic_backing_user *u);

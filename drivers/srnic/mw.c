@@ -193,8 +193,10 @@ static enum srnic_key_reason bind_region(struct srnic_mws *mws,
 		.iova = bind->access & IB_ZERO_BASED ? 0 : bind->addr,
 		.length = bind->length,
 	};
+	/* only one of type 1 may be bound already, and leaves that if this succeeds */
+	struct srnic_backing *old = type2 ? NULL : w->b, *b;
+	const u32 old_key = w->user.e->key;
 	enum srnic_key_reason why;
-	struct srnic_backing *b;
 	bool again;
 
 	if (type2 && mws->type_2a)
@@ -205,9 +207,7 @@ static enum srnic_key_reason bind_region(struct srnic_mws *mws,
 		b = srnic_backing_visit(mws->mpt, region, &why);
 		if (!b)
 			return why;
-		if (!type2)
-			unbind(mws, w);
-		again = !srnic_backing_bind(b, region, &w->user, type2, &grant,
+		again = !srnic_backing_bind(b, old, region, &w->user, &grant,
 					    &why);
 		if (!again && why == SRNIC_KEY_OK)
 			w->b = b;
@@ -216,6 +216,8 @@ static enum srnic_key_reason bind_region(struct srnic_mws *mws,
 	/* only a window may be bound already */
 	if (why == SRNIC_KEY_STATE)
 		bind->blamed = bind->key;
+	if (why == SRNIC_KEY_OK && old)
+		trace_key_dead(mws->ibdev->name, old_key, false);
 	if (why == SRNIC_KEY_OK)
 		trace_key_born(mws->ibdev->name, grant.key, w->user.e->kind,
 			       grant.pdn, grant.access, grant.iova,
@@ -266,7 +268,8 @@ static enum srnic_key_reason bind_locked(struct srnic_mws *mws,
  * @mws: windows of the device
  * @bind: what to, and for whom
  *
- * A window of type 1 leaves what it was bound to, one of type 2 must be unbound.
+ * A window of type 1 leaves what it was bound to, one of type 2 must be unbound. A
+ * bind that is refused changes nothing: what was bound stays so.
  *
  * Context: bottom halves disabled.
  * Return: SRNIC_KEY_OK, or why not.

@@ -10,6 +10,7 @@
 
 #include "../../drivers/srnic/access.h"
 #include "mr_fixture.h"
+#include "mr_moment.h"
 
 #define QPN	77
 #define OFF	1000	/* of the window in the region */
@@ -344,6 +345,151 @@ static void window_type_1_again(struct kunit *test)
 	end_win(test, w);
 }
 
+/* A peer of any QP reads through that key. */
+static enum srnic_key_reason look_by(struct win *w, u32 key, u64 addr)
+{
+	u8 byte;
+
+	return get_as(w->f, PDN, QPN, key, addr, 1, &byte);
+}
+
+/* What a refused bind of a bound window must not touch: its key, and its region. */
+static void expect_bound(struct kunit *test, struct win *w, u32 key, const char *what)
+{
+	u8 buf[LEN];
+
+	KUNIT_EXPECT_EQ_MSG(test, get_as(w->f, PDN, QPN, key, IOVA + OFF, LEN, buf),
+			    SRNIC_KEY_OK, "%s", what);
+	KUNIT_EXPECT_MEMEQ_MSG(test, buf, w->f->shadow + OFF, LEN, "%s", what);
+	KUNIT_EXPECT_EQ_MSG(test, look_by(w, key, IOVA + OFF + LEN), SRNIC_KEY_BOUNDS,
+			    "%s", what);
+	KUNIT_EXPECT_EQ_MSG(test, look_by(w, w->bind.key, w->bind.addr),
+			    SRNIC_KEY_STALE, "%s", what);
+	KUNIT_EXPECT_EQ_MSG(test, srnic_mr_destroy(w->mr), -EBUSY, "%s", what);
+}
+
+static void window_type_1_refused(struct kunit *test)
+{
+	enum { OURS, NONE, PLAIN, GONE, ITSELF, REGIONS };
+	static const struct {
+		const char *what;
+		u32 region;
+		u64 addr;
+		u32 access;
+		u32 pdn;
+		enum srnic_key_reason want;
+	} rows[] = {
+		{ "no such region", NONE, IOVA, 0, PDN, SRNIC_KEY_STALE },
+		{ "outside", OURS, IOVA - 1, 0, PDN, SRNIC_KEY_BOUNDS },
+		{ "no right", OURS, IOVA, IB_ACCESS_MW_BIND, PDN, SRNIC_KEY_ACCESS },
+		{ "another PD", OURS, IOVA, 0, PDN + 1, SRNIC_KEY_PD },
+		{ "no windows", PLAIN, IOVA, 0, PDN, SRNIC_KEY_ACCESS },
+		{ "revoked", GONE, IOVA, 0, PDN, SRNIC_KEY_REVOKED },
+		{ "itself", ITSELF, IOVA + OFF, 0, PDN, SRNIC_KEY_ACCESS },
+	};
+	struct win *w = new_win(test, IB_MW_TYPE_1, ALL);
+	const struct srnic_mw_bind good = w->bind;
+	struct srnic_mr *plain = reg(w->f, 0, PAGE_SIZE, RW), *gone;
+	u32 lkey[REGIONS] = { good.lkey, good.lkey ^ 1 }, i;
+
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, plain);
+	fake.claim = true;
+	gone = reg(w->f, 0, PAGE_SIZE, ALL);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, gone);
+	fake.peer[fake.last].revoke(fake.peer[fake.last].ctx);
+	lkey[PLAIN] = plain->ibmr.lkey;
+	lkey[GONE] = gone->ibmr.lkey;
+	lkey[ITSELF] = good.key;
+	KUNIT_ASSERT_EQ(test, bind(w), SRNIC_KEY_OK);
+	w->bind.key ^= 2;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		w->bind.lkey = lkey[rows[i].region];
+		w->bind.addr = rows[i].addr;
+		w->bind.access = rows[i].access;
+		w->bind.pdn = rows[i].pdn;
+		KUNIT_EXPECT_EQ_MSG(test, bind(w), rows[i].want, "%s", rows[i].what);
+		expect_bound(test, w, good.key, rows[i].what);
+	}
+	/* and a good one is as if nothing had been */
+	w->bind = good;
+	w->bind.addr++;
+	KUNIT_EXPECT_EQ(test, bind(w), SRNIC_KEY_OK);
+	KUNIT_EXPECT_EQ(test, look_by(w, good.key, IOVA + OFF), SRNIC_KEY_BOUNDS);
+	KUNIT_EXPECT_EQ(test, srnic_mr_destroy(plain), 0);
+	KUNIT_EXPECT_EQ(test, srnic_mr_destroy(gone), 0);
+	end_win(test, w);
+}
+
+static void revoke_last(void *arg)
+{
+	fake.peer[fake.last].revoke(fake.peer[fake.last].ctx);
+}
+
+static void forbid_windows(void *arg)
+{
+	const struct srnic_mr_rereg to = { .flags = IB_MR_REREG_ACCESS, .access = RW };
+
+	srnic_mr_rereg(arg, &to);
+}
+
+/* The region has been found good, and is another one when the window is to be bound. */
+static void window_type_1_late(struct kunit *test)
+{
+	static const struct {
+		void (*meanwhile)(void *arg);
+		enum srnic_key_reason want;
+	} rows[] = {
+		{ revoke_last, SRNIC_KEY_REVOKED },
+		{ forbid_windows, SRNIC_KEY_ACCESS },
+	};
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct win *w = new_win(test, IB_MW_TYPE_1, ALL);
+		const u32 key = w->bind.key;
+		struct srnic_mr *other;
+
+		fake.claim = true;
+		other = reg(w->f, 0, PAGE_SIZE, ALL);
+		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, other);
+		KUNIT_ASSERT_EQ(test, bind(w), SRNIC_KEY_OK);
+		mr_moment.region_found = rows[i].meanwhile;
+		mr_moment.arg = other;
+		w->bind.key ^= 2;
+		w->bind.lkey = other->ibmr.lkey;
+		KUNIT_EXPECT_EQ_MSG(test, bind(w), rows[i].want, "row %u", i);
+		expect_bound(test, w, key, i ? "forbidden" : "revoked");
+		KUNIT_EXPECT_EQ(test, srnic_mr_destroy(other), 0);
+		end_win(test, w);
+	}
+}
+
+/* To and fro, so that each of the two regions has been the lower address. */
+static void window_type_1_moves(struct kunit *test)
+{
+	struct win *w = new_win(test, IB_MW_TYPE_1, ALL);
+	struct srnic_mr *mr[2] = { w->mr, reg(w->f, PAGE_SIZE, PAGE_SIZE, ALL) };
+	u32 i;
+
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, mr[1]);
+	for (i = 0; i < 7; i++) {
+		u32 at = i & 1, old = w->bind.key;
+		u8 byte;
+
+		w->bind.key = (old & ~0xffu) | ((old + 1) & 0xff);
+		w->bind.lkey = mr[at]->ibmr.lkey;
+		KUNIT_ASSERT_EQ(test, bind(w), SRNIC_KEY_OK);
+		KUNIT_EXPECT_EQ(test, look_by(w, old, IOVA + OFF), SRNIC_KEY_STALE);
+		KUNIT_ASSERT_EQ(test, get_as(w->f, PDN, QPN, w->bind.key, IOVA + OFF, 1,
+					     &byte), SRNIC_KEY_OK);
+		KUNIT_EXPECT_EQ(test, byte, w->f->shadow[at * PAGE_SIZE + OFF]);
+		KUNIT_EXPECT_EQ(test, mr[at]->b->nusers, 2);
+		KUNIT_EXPECT_EQ(test, mr[!at]->b->nusers, 1);
+	}
+	KUNIT_EXPECT_EQ(test, srnic_mr_destroy(mr[1]), 0);
+	end_win(test, w);
+}
+
 static void window_type_2_again(struct kunit *test)
 {
 	struct win *w = new_win(test, IB_MW_TYPE_2, ALL);
@@ -519,6 +665,9 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(window_on_other_pd),
 	KUNIT_CASE(window_on_others),
 	KUNIT_CASE(window_type_1_again),
+	KUNIT_CASE(window_type_1_refused),
+	KUNIT_CASE(window_type_1_late),
+	KUNIT_CASE(window_type_1_moves),
 	KUNIT_CASE(window_type_2_again),
 	KUNIT_CASE(window_blocks_rereg),
 	KUNIT_CASE(window_qp_goes),
