@@ -248,10 +248,10 @@ static struct srnic_res *new_resource(struct srnic_rq *rq,
 	return res;
 }
 
-static enum verdict do_read(struct srnic_qp *qp, const struct srnic_pkt *pkt)
+static struct srnic_mpt_req read_req(const struct srnic_qp *qp,
+				     const struct srnic_pkt *pkt)
 {
-	struct srnic_rq *rq = &qp->rq;
-	struct srnic_mpt_req req = {
+	return (struct srnic_mpt_req) {
 		.key = pkt->rkey,
 		.pdn = qp->pdn,
 		.qpn = qp->qpn,
@@ -259,6 +259,12 @@ static enum verdict do_read(struct srnic_qp *qp, const struct srnic_pkt *pkt)
 		.addr = pkt->va,
 		.len = pkt->dmalen,
 	};
+}
+
+static enum verdict do_read(struct srnic_qp *qp, const struct srnic_pkt *pkt)
+{
+	struct srnic_rq *rq = &qp->rq;
+	struct srnic_mpt_req req = read_req(qp, pkt);
 	enum srnic_key_reason why = SRNIC_KEY_OK;
 	struct srnic_res *res;
 
@@ -350,17 +356,44 @@ static struct srnic_res *find_resource(struct srnic_rq *rq, u8 kind, u32 psn)
 	return NULL;
 }
 
+/*
+ * The key must still allow it, and be the one that the request came with: any other
+ * is refused, even one that works, since the request wasn't allowed by it. This QP
+ * goes on all the same: a peer that waits for the answer fails by the NAK, and one
+ * that has had it long ago (this one was late) isn't harmed.
+ */
+static bool repeat_allowed(struct srnic_qp *qp, const struct srnic_pkt *pkt,
+			   const struct srnic_res *res,
+			   const struct srnic_mpt_req *req)
+{
+	enum srnic_key_reason why = srnic_access_probe(qp->tp->mpt, req);
+
+	if (!why && pkt->rkey != res->rkey)
+		why = SRNIC_KEY_ACCESS;
+	if (!why)
+		return true;
+	srnic_qp_refused_repeat(qp, why, req, pkt->opcode, pkt->psn);
+	srnic_response_nak(&qp->rq, pkt->psn, SRNIC_AETH_NAK |
+			   SRNIC_NAK_REM_ACCESS, false);
+	return false;
+}
+
 /* A repeated READ may ask for a later part of what it asked for at first. */
 static void repeat_read(struct srnic_qp *qp, const struct srnic_pkt *pkt)
 {
 	struct srnic_res *res = find_resource(&qp->rq, SRNIC_OP_READ, pkt->psn);
+	struct srnic_mpt_req req = read_req(qp, pkt);
 	u64 off;
 
 	if (!res)
 		return;
 	off = (u64)srnic_psn_diff(pkt->psn, res->first_psn) * qp->mtu;
-	if (pkt->va != res->va + off || pkt->rkey != res->rkey ||
-	    off > res->len || pkt->dmalen > res->len - off)
+	if (pkt->va != res->va + off || off > res->len ||
+	    pkt->dmalen > res->len - off)
+		return;
+	/* a READ of nothing needs no key; the right one is asked when data is sent */
+	if (pkt->dmalen && pkt->rkey != res->rkey &&
+	    !repeat_allowed(qp, pkt, res, &req))
 		return;
 	/* a peer in a hurry: it would get it twice */
 	if (srnic_response_waits(qp, pkt->psn, pkt->dmalen))
@@ -369,27 +402,14 @@ static void repeat_read(struct srnic_qp *qp, const struct srnic_pkt *pkt)
 			    true);
 }
 
-/*
- * Not executed again, but the key must still allow it. Where it doesn't this QP
- * goes on: a peer that waits for the answer fails by the NAK, and one that has
- * had it long ago (this one was late) isn't harmed.
- */
+/* Not executed again. */
 static void repeat_atomic(struct srnic_qp *qp, const struct srnic_pkt *pkt)
 {
 	struct srnic_res *res = find_resource(&qp->rq, pkt->op->kind, pkt->psn);
 	struct srnic_mpt_req req = atomic_req(qp, pkt);
-	enum srnic_key_reason why;
 
-	if (!res || pkt->va != res->va || pkt->rkey != res->rkey)
-		return;
-	why = srnic_access_probe(qp->tp->mpt, &req);
-	if (why) {
-		srnic_qp_refused_repeat(qp, why, &req, pkt->opcode, pkt->psn);
-		srnic_response_nak(&qp->rq, pkt->psn, SRNIC_AETH_NAK |
-				   SRNIC_NAK_REM_ACCESS, false);
-		return;
-	}
-	srnic_response_atomic(&qp->rq, pkt->psn, res->orig, res->kind);
+	if (res && pkt->va == res->va && repeat_allowed(qp, pkt, res, &req))
+		srnic_response_atomic(&qp->rq, pkt->psn, res->orig, res->kind);
 }
 
 /* A request that has been executed already (IBTA 9.7.5.1.2). */

@@ -226,7 +226,7 @@ static bool send_read_data(struct srnic_qp *qp, struct srnic_job *job)
 			srnic_qp_refused(qp, why, &req, out.opcode, job->psn, NULL);
 		srnic_response_nak(rq, job->psn, SRNIC_AETH_NAK |
 				   SRNIC_NAK_REM_ACCESS, !job->repeat);
-		/* a late repeat harms nobody: see repeat_atomic() */
+		/* a late repeat harms nobody: see repeat_allowed() */
 		rq->job_head = job->repeat ? rq->job_head + 1 : rq->job_tail;
 		return true;
 	}

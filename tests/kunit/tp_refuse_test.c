@@ -378,12 +378,75 @@ static void refuse_fatal_slow(struct kunit *test)
 	tp_expect_dead(t, IB_EVENT_QP_ACCESS_ERR);
 }
 
+/*
+ * The repeat of a READ or an atomic comes with another key: one that works for the
+ * very bytes, one without the right, one that never was. None is answered, each is
+ * told why not and counted, and the QP goes on.
+ */
+static void refuse_repeat_other_key(struct kunit *test)
+{
+	struct srnic_refusal *lines = kunit_kcalloc(test, SRNIC_LEDGER_SIZE,
+						    sizeof(*lines), GFP_KERNEL);
+	struct tp_pair *t = test->priv;
+	struct srnic_pkt_out out;
+	u32 key, weak, i;
+	u64 *word;
+
+	KUNIT_ASSERT_NOT_NULL(test, lines);
+	tp_connect(t, NULL);
+	word = (u64 *)(t->b.mem + 8);
+	*word = 3;
+	key = tp_region(t, &t->b, 0, 64, TP_PDN, TP_ALL);
+	weak = tp_region(t, &t->b, 0, 64, TP_PDN, IB_ACCESS_LOCAL_WRITE);
+	tp_read_request(t, 0, 8, 8, key);
+	tp_expect(t, &t->b, IB_OPCODE_RC_RDMA_READ_RESPONSE_ONLY, 0);
+	out = tp_request(t, IB_OPCODE_RC_FETCH_ADD, 1, 0);
+	out.va = TP_IOVA + 8;
+	out.rkey = key;
+	out.swap_add = 1;
+	tp_forge(t, &t->a, &out, NULL);
+	tp_expect(t, &t->b, IB_OPCODE_RC_ATOMIC_ACKNOWLEDGE, 1);
+	for (i = 0; i < 2; i++) {
+		const u32 other[] = { t->b.region[0]->key, weak, key ^ 1 };
+		u32 n;
+
+		for (n = 0; n < ARRAY_SIZE(other); n++) {
+			out.rkey = other[n];
+			if (i)
+				tp_forge(t, &t->a, &out, NULL);
+			else
+				tp_read_request(t, 0, 8, 8, other[n]);
+			tp_expect_aeth(t, i, REM_ACCESS);
+			tp_expect_nothing(t, &t->b);
+		}
+		KUNIT_EXPECT_EQ(test, tp_stat(&t->b, SRNIC_STAT_KEY_ACCESS), 2 * (i + 1));
+		KUNIT_EXPECT_EQ(test, tp_stat(&t->b, SRNIC_STAT_KEY_STALE), i + 1);
+	}
+	/* the first one of a connection is written down */
+	KUNIT_EXPECT_EQ(test, srnic_ledger_copy(t->b.tp.ledger, lines), 1);
+	KUNIT_EXPECT_EQ(test, lines[0].why, SRNIC_KEY_ACCESS);
+	KUNIT_EXPECT_EQ(test, lines[0].rq.key, t->b.region[0]->key);
+	KUNIT_EXPECT_EQ(test, *word, 4);
+	/* the right one is as good as before, and a READ of nothing needs none */
+	tp_read_request(t, 0, 8, 8, key);
+	tp_expect(t, &t->b, IB_OPCODE_RC_RDMA_READ_RESPONSE_ONLY, 0);
+	tp_read_request(t, 0, 8, 0, key ^ 1);
+	tp_expect(t, &t->b, IB_OPCODE_RC_RDMA_READ_RESPONSE_ONLY, 0);
+	out.rkey = key;
+	tp_forge(t, &t->a, &out, NULL);
+	tp_expect(t, &t->b, IB_OPCODE_RC_ATOMIC_ACKNOWLEDGE, 1);
+	KUNIT_EXPECT_EQ(test, *word, 4);
+	tp_advance(2ull * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, t->b.qp.state, IB_QPS_RTS);
+}
+
 static struct kunit_case cases[] = {
 	KUNIT_CASE(refuse_keys),
 	KUNIT_CASE(refuse_many),
 	KUNIT_CASE(refuse_local),
 	KUNIT_CASE(refuse_write_probe),
 	KUNIT_CASE(refuse_read_key_dies),
+	KUNIT_CASE(refuse_repeat_other_key),
 	KUNIT_CASE(refuse_qp_access),
 	KUNIT_CASE(refuse_fatal_bounded),
 	KUNIT_CASE(refuse_fatal_slow),
