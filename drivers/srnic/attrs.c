@@ -37,7 +37,7 @@ int srnic_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 		.fw_ver = 1,
 		.sys_image_guid = ibdev->node_guid,
 		.vendor_id = VENDOR_ID,
-		.max_mr_size = S64_MAX,
+		.max_mr_size = SRNIC_MAX_MR_SIZE,
 		.page_size_cap = PAGE_MASK & U32_MAX,
 		.device_cap_flags = IB_DEVICE_BAD_PKEY_CNTR |
 				    IB_DEVICE_BAD_QKEY_CNTR |

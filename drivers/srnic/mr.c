@@ -50,7 +50,7 @@ static int check_range(u64 start, u64 length, u64 iova)
 {
 	if (!length)
 		return 0;
-	if (length > S64_MAX || length > SIZE_MAX ||
+	if (length > SRNIC_MAX_MR_SIZE || length > SIZE_MAX ||
 	    start + length < start || start + length > ULONG_MAX ||
 	    iova + (length - 1) < iova)
 		return -EINVAL;

@@ -44,6 +44,9 @@ static inline struct srnic_mr *to_srnic_mr(struct ib_mr *ibmr)
 			 IB_ACCESS_MW_BIND)
 #define SRNIC_MR_HINTS	(IB_ACCESS_HUGETLB | IB_ACCESS_OPTIONAL)
 
+/* More pages than that ib_umem_get() doesn't pin. */
+#define SRNIC_MAX_MR_SIZE	((u64)U32_MAX << PAGE_SHIFT)
+
 /* 0, -EOPNOTSUPP, -EINVAL */
 int srnic_mr_check_access(int access);
 /* A region without memory and rights, its key chosen: mr_alloc of mr.c, frmr.c */

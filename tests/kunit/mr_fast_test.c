@@ -9,6 +9,7 @@
 #include <linux/slab.h>
 
 #include "../../drivers/srnic/frmr.h"
+#include "../../drivers/srnic/mtt.h"
 #include "mr_fixture.h"
 #include "mr_moment.h"
 #include "rng.h"
@@ -209,6 +210,52 @@ static void fast_next_at_once(struct kunit *test)
 	end_fast(test, t);
 }
 
+/* As many pages as the device says (max_fast_reg_page_list_len), and all of them. */
+static void fast_most_pages(struct kunit *test)
+{
+	const u32 n = SRNIC_MAX_FRMR_PAGES;
+	struct fast *t = new_fast(test);
+	u8 *mem = kvmalloc_array(n, PAGE_SIZE, GFP_KERNEL);
+	struct sg_table sgt;
+	struct scatterlist *sg;
+	u32 i, bad = 0;
+
+	KUNIT_ASSERT_NOT_NULL(test, mem);
+	KUNIT_ASSERT_EQ(test, sg_alloc_table(&sgt, n, GFP_KERNEL), 0);
+	KUNIT_ASSERT_EQ(test, srnic_mr_destroy(t->mr), 0);
+	t->mr = srnic_frmr_alloc(t->f->mpt, t->f->ibdev, PDN, n);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, t->mr);
+	t->mr->ibmr.page_size = PAGE_SIZE;
+	/* backwards: no two are neighbours, so that each has a run of its own */
+	for_each_sgtable_sg(&sgt, sg, i) {
+		u8 *page = mem + (size_t)(n - 1 - i) * PAGE_SIZE;
+
+		*(u32 *)page = i;
+		*(u32 *)(page + PAGE_SIZE - sizeof(u32)) = ~i;
+		sg_dma_address(sg) = (unsigned long)page;
+		sg_dma_len(sg) = PAGE_SIZE;
+	}
+	KUNIT_ASSERT_EQ(test, srnic_frmr_map(t->mr, sgt.sgl, n, NULL), n);
+	KUNIT_EXPECT_TRUE(test, t->mr->ibmr.length == (u64)n * PAGE_SIZE);
+	KUNIT_ASSERT_EQ(test, registers(t, PDN, t->mr->ibmr.rkey, RW), SRNIC_KEY_OK);
+	KUNIT_EXPECT_EQ(test, t->mr->mtt->nruns, n);
+	for (i = 0; i < n; i++) {
+		u64 at = t->mr->ibmr.iova + (u64)i * PAGE_SIZE;
+		u32 first = 0, last = 0;
+
+		bad += get_as(t->f, PDN, 0, t->mr->ibmr.rkey, at, 4, &first) != SRNIC_KEY_OK;
+		bad += get_as(t->f, PDN, 0, t->mr->ibmr.rkey, at + PAGE_SIZE - 4, 4,
+			      &last) != SRNIC_KEY_OK;
+		bad += first != i || last != ~i;
+	}
+	KUNIT_EXPECT_EQ(test, bad, 0);
+	KUNIT_EXPECT_EQ(test, get_as(t->f, PDN, 0, t->mr->ibmr.rkey, t->mr->ibmr.iova +
+				     (u64)n * PAGE_SIZE - 1, 2, &i), SRNIC_KEY_BOUNDS);
+	end_fast(test, t);
+	sg_free_table(&sgt);
+	kvfree(mem);
+}
+
 static void fast_refused(struct kunit *test)
 {
 	struct fast *t = new_fast(test);
@@ -258,6 +305,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(fast_rounds),
 	KUNIT_CASE(fast_same_again),
 	KUNIT_CASE(fast_next_at_once),
+	KUNIT_CASE(fast_most_pages),
 	KUNIT_CASE(fast_refused),
 	KUNIT_CASE(fast_sizes),
 	{}

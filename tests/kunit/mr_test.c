@@ -131,6 +131,30 @@ static void mr_arguments(struct kunit *test)
 	end_fixture(test, f);
 }
 
+/* What the device says (max_mr_size), of a donor's memory: one run. */
+static void mr_largest(struct kunit *test)
+{
+	struct fixture *f = new_fixture(test, PROT_READ | PROT_WRITE);
+	struct srnic_mr *mr;
+	u8 byte;
+
+	fake.claim = true;
+	mr = reg(f, 0, SRNIC_MAX_MR_SIZE, RW);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, mr);
+	KUNIT_EXPECT_TRUE(test, mr->ibmr.length == SRNIC_MAX_MR_SIZE);
+	KUNIT_EXPECT_EQ(test, get(f, mr->ibmr.rkey, SRNIC_MAX_MR_SIZE, 1, &byte),
+			SRNIC_KEY_BOUNDS);
+	KUNIT_EXPECT_EQ(test, srnic_mr_destroy(mr), 0);
+	mr = reg(f, 0, SRNIC_MAX_MR_SIZE + 1, RW);
+	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(mr), -EINVAL);
+	/* of RAM there is less: it isn't the size that is wrong */
+	fake.claim = false;
+	mr = reg(f, 0, SRNIC_MAX_MR_SIZE, RW);
+	KUNIT_EXPECT_TRUE(test, PTR_ERR_OR_ZERO(mr) == -EFAULT ||
+			  PTR_ERR_OR_ZERO(mr) == -ENOMEM);
+	end_fixture(test, f);
+}
+
 static void mr_zero_length(struct kunit *test)
 {
 	struct fixture *f = new_fixture(test, 0);
@@ -353,6 +377,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(mr_outlives_mapping),
 	KUNIT_CASE(mr_read_only),
 	KUNIT_CASE(mr_arguments),
+	KUNIT_CASE(mr_largest),
 	KUNIT_CASE(mr_zero_length),
 	KUNIT_CASE(mr_table_full),
 	KUNIT_CASE(mr_dma),
