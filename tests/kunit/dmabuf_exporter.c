@@ -106,7 +106,19 @@ static const struct dma_buf_ops ops = {
 	.release = release,
 };
 
-struct exporter *exporter_new(struct kunit *test, size_t size)
+/* The CPU can't see the memory: all but vmap. */
+static const struct dma_buf_ops ops_hidden = {
+	.attach = attach,
+	.detach = detach,
+	.pin = pin,
+	.unpin = unpin,
+	.map_dma_buf = map,
+	.unmap_dma_buf = unmap,
+	.release = release,
+};
+
+static struct exporter *new_exporter(struct kunit *test, size_t size,
+				     const struct dma_buf_ops *how)
 {
 	struct exporter *x = kunit_kzalloc(test, sizeof(*x), GFP_KERNEL);
 	DEFINE_DMA_BUF_EXPORT_INFO(info);
@@ -116,7 +128,7 @@ struct exporter *exporter_new(struct kunit *test, size_t size)
 	x->mem = kunit_kzalloc(test, size, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, x->mem);
 	init_completion(&x->released);
-	info.ops = &ops;
+	info.ops = how;
 	info.size = size;
 	info.flags = O_RDWR;
 	info.priv = x;
@@ -125,6 +137,16 @@ struct exporter *exporter_new(struct kunit *test, size_t size)
 	x->fd = dma_buf_fd(x->buf, O_CLOEXEC);
 	KUNIT_ASSERT_GE(test, x->fd, 0);
 	return x;
+}
+
+struct exporter *exporter_new(struct kunit *test, size_t size)
+{
+	return new_exporter(test, size, &ops);
+}
+
+struct exporter *exporter_new_hidden(struct kunit *test, size_t size)
+{
+	return new_exporter(test, size, &ops_hidden);
 }
 
 void exporter_revoke(struct exporter *x)

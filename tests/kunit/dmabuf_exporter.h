@@ -41,6 +41,8 @@ struct exporter {
 };
 
 struct exporter *exporter_new(struct kunit *test, size_t size);
+/* One whose memory a CPU can't be shown (no vmap). */
+struct exporter *exporter_new_hidden(struct kunit *test, size_t size);
 /* Importers have their memory taken away. */
 void exporter_revoke(struct exporter *x);
 /* Nobody holds anything, so that it goes. */

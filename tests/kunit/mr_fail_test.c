@@ -375,9 +375,26 @@ static void fail_each_step_of_dmabuf(struct kunit *test)
 	end_fail(test, t);
 }
 
+/* An exporter that has no vmap: there is nothing that a device without DMA could use. */
+static void fail_dmabuf_hidden(struct kunit *test)
+{
+	struct fail *t = new_fail(test);
+	struct exporter *seen = t->x, *hidden = exporter_new_hidden(test, PAGE_SIZE);
+	struct state before;
+
+	t->x = hidden;
+	before = state_of(t);
+	KUNIT_EXPECT_EQ(test, reg_dmabuf(t), -EOPNOTSUPP);
+	expect_state(test, t, &before, "a hidden dma-buf", 0);
+	exporter_end(test, hidden);
+	t->x = seen;
+	end_fail(test, t);
+}
+
 static struct kunit_case cases[] = {
 	KUNIT_CASE(fail_each_allocation),
 	KUNIT_CASE(fail_each_step_of_dmabuf),
+	KUNIT_CASE(fail_dmabuf_hidden),
 	{}
 };
 
