@@ -261,7 +261,7 @@ static struct srnic_mpt_entry *alloc_chunk(const struct srnic_mpt *mpt, u32 base
 	struct srnic_mpt_entry *e;
 	u32 i;
 
-	e = kvcalloc(n, sizeof(*e), GFP_KERNEL);
+	e = kvcalloc(n, sizeof(*e), GFP_KERNEL_ACCOUNT);
 	if (!e)
 		return NULL;
 	for (i = 0; i < n; i++) {
@@ -272,7 +272,11 @@ static struct srnic_mpt_entry *alloc_chunk(const struct srnic_mpt *mpt, u32 base
 	return e;
 }
 
-/* More free slots. Failure is none as long as there are others. */
+/*
+ * More free slots. Failure is none as long as there are others. The memory is charged
+ * to who made the table grow, though others will use it later: else one program could
+ * have the kernel fill it in nobody's name.
+ */
 static void open_chunk(struct srnic_mpt *mpt)
 {
 	u32 n = 1u << mpt->chunk_order;

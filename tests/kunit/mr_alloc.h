@@ -21,10 +21,12 @@
  * struct mr_allocs - what has been allocated
  * @held: and not freed
  * @fail_in: so many more, and the last of these fails; 0: none
+ * @unaccounted: of those in all, how many aren't charged to who made the kernel do it
  */
 struct mr_allocs {
 	atomic_t held;
 	atomic_t fail_in;
+	atomic_t unaccounted;
 };
 
 extern struct mr_allocs mr_allocs;
@@ -42,6 +44,12 @@ static inline void *mr_allocated(void *p)
 	return p;
 }
 
+static inline void mr_charged(gfp_t gfp)
+{
+	if (!(gfp & __GFP_ACCOUNT))
+		atomic_inc(&mr_allocs.unaccounted);
+}
+
 static inline void mr_freed(const void *p)
 {
 	if (p)
@@ -51,16 +59,19 @@ static inline void mr_freed(const void *p)
 #ifdef MR_REPLACE
 static inline void *mr_kzalloc(size_t size, gfp_t gfp)
 {
+	mr_charged(gfp);
 	return mr_alloc_fails() ? NULL : mr_allocated(kzalloc(size, gfp));
 }
 
 static inline void *mr_kvmalloc(size_t size, gfp_t gfp)
 {
+	mr_charged(gfp);
 	return mr_alloc_fails() ? NULL : mr_allocated(kvmalloc(size, gfp));
 }
 
 static inline void *mr_kvcalloc(size_t n, size_t size, gfp_t gfp)
 {
+	mr_charged(gfp);
 	return mr_alloc_fails() ? NULL : mr_allocated(kvcalloc(n, size, gfp));
 }
 

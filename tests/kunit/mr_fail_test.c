@@ -391,10 +391,43 @@ static void fail_dmabuf_hidden(struct kunit *test)
 	end_fail(test, t);
 }
 
+/*
+ * The table grows because somebody registers memory, and is charged to whom that is,
+ * as the rest of a registration: no program's use of the kernel's memory is nobody's.
+ */
+static void fail_nothing_for_free(struct kunit *test)
+{
+	struct fail *t = new_fail(test);
+	u32 i;
+
+	atomic_set(&mr_allocs.unaccounted, 0);
+	for (i = 0; i < ARRAY_SIZE(paths); i++) {
+		if (paths[i].call == new_table)
+			continue;
+		if (paths[i].prepare)
+			KUNIT_ASSERT_EQ(test, paths[i].prepare(t), 0);
+		KUNIT_EXPECT_EQ_MSG(test, paths[i].call(t), 0, "%s", paths[i].name);
+		if (paths[i].undo)
+			paths[i].undo(t);
+		if (t->mr)
+			dereg(t);
+	}
+	KUNIT_EXPECT_EQ(test, atomic_read(&mr_allocs.unaccounted), 0);
+	/* a table is the device's; its growth is not */
+	t->mpt = srnic_mpt_create(8);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, t->mpt);
+	KUNIT_EXPECT_GT(test, atomic_xchg(&mr_allocs.unaccounted, 0), 0);
+	KUNIT_ASSERT_EQ(test, made(t, srnic_mr_reg_dma(t->mpt, t->f->ibdev, PDN, RW)), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&mr_allocs.unaccounted), 0);
+	end_table(t);
+	end_fail(test, t);
+}
+
 static struct kunit_case cases[] = {
 	KUNIT_CASE(fail_each_allocation),
 	KUNIT_CASE(fail_each_step_of_dmabuf),
 	KUNIT_CASE(fail_dmabuf_hidden),
+	KUNIT_CASE(fail_nothing_for_free),
 	{}
 };
 
