@@ -51,6 +51,31 @@ mutant "a window of type 2A" 's/ \&\& e->pdn != SRNIC_MPT_ANY_PD//'
 mutant "another QP" 's/e->qpn != SRNIC_MPT_ANY_QP \&\& e->qpn != rq->qpn/0/'
 mutant "one right of two" 's/(e->access & rq->access) != rq->access/rq->access \&\& !(e->access \& rq->access)/'
 mutant "another life" 's/e->key != rq->key/(e->key ^ rq->key) \& ~0xffu/'
+mutant "the low byte only" 's/e->key != rq->key/(e->key ^ rq->key) \& 0xff/'
+mutant "the highest bit of a key" 's/e->key != rq->key/(e->key ^ rq->key) << 1/'
+mutant "any PD's low byte" 's/e->pdn != rq->pdn/(u8)e->pdn != (u8)rq->pdn/'
+mutant "a window as L_Key" '/a window has an R_Key only/,/return SRNIC_KEY_ACCESS/d'
+mutant "a window of type 1 as L_Key" 's/e->kind == SRNIC_MPT_MW1 || //'
+mutant "a window of type 2 as L_Key" 's/ || e->kind == SRNIC_MPT_MW2//'
+mutant "no window for peers" 's/!(rq->access & SRNIC_REMOTE_RIGHTS) \&\&/1 \&\&/'
+mutant "kernel memory that wraps" 's/return wraps(rq->addr, rq->len) ? SRNIC_KEY_BOUNDS :/return rq->len == 0 ? SRNIC_KEY_BOUNDS :/'
+mutant "kernel memory with bounds" 's/e->kind == SRNIC_MPT_DMA/0/'
+mutant "bounds of no bytes" '/if (!rq->len)/,+1d'
+mutant "no bytes, no rights" 's/^\tif (e->key != rq->key)/\tif (!rq->len)\n\t\treturn SRNIC_KEY_OK;\n&/'
+# the reasons in another order
+mutant "the PD before the state" '/^\tif (e->key != rq->key)/i\
+	if (e->key == rq->key \&\& e->pdn != rq->pdn \&\& e->pdn != SRNIC_MPT_ANY_PD)\
+		return SRNIC_KEY_PD;'
+mutant "the QP before the PD" '/^\tif (e->pdn != rq->pdn/i\
+	if (e->qpn != SRNIC_MPT_ANY_QP \&\& e->qpn != rq->qpn)\
+		return SRNIC_KEY_QP;'
+mutant "rights before the QP" '/^\tif (e->qpn != SRNIC_MPT_ANY_QP/i\
+	if ((e->access \& rq->access) != rq->access)\
+		return SRNIC_KEY_ACCESS;'
+mutant "bounds before rights" '/^\tif ((e->access & rq->access)/i\
+	if (rq->len \&\& e->kind != SRNIC_MPT_DMA \&\& !within(e, rq->addr, rq->len))\
+		return SRNIC_KEY_BOUNDS;'
+mutant "the state before the key" 's/^\tif (e->key != rq->key)/\tif (e->state == SRNIC_MPT_INVALID)\n\t\treturn SRNIC_KEY_STATE;\n&/'
 mutant "a dead entry" 's/srnic_mpt_state_reason(READ_ONCE(e->state))/e->state == SRNIC_MPT_INVALID ? SRNIC_KEY_OK : srnic_mpt_state_reason(e->state)/'
 
 ok "the driver's check compiles here" build "$tmp/fuzz" ../../$check

@@ -100,6 +100,37 @@ static u64 near(struct rnd_state *rng, u64 other)
 	}
 }
 
+/* Another number: the next one, one bit apart, the same low byte, or any. */
+static u32 other(struct rnd_state *rng, u32 than)
+{
+	switch (rng_below(rng, 4)) {
+	case 0:
+		return than + rng_below(rng, 3) - 1;
+	case 1:
+		return than ^ 1u << rng_below(rng, 32);
+	case 2:
+		return (than & 0xff) | rng_u32(rng) << 8;
+	default:
+		return rng_u32(rng);
+	}
+}
+
+/* None, any of those that mean something, or what nobody has heard of. */
+static u32 rights(struct rnd_state *rng)
+{
+	switch (rng_below(rng, 4)) {
+	case 0:
+		return rng_u32(rng) & IB_ACCESS_LOCAL_WRITE;
+	case 1:
+		return rng_u32(rng) & rng_u32(rng) & rng_u32(rng);
+	default:
+		return rng_u32(rng) & (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |
+				       IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC |
+				       IB_ACCESS_MW_BIND);
+	}
+}
+
+/* Each of the rules is broken now and then, often several of them at a time. */
 static void random_pair(struct rnd_state *rng, struct srnic_mpt_entry *e,
 			struct srnic_mpt_req *rq)
 {
@@ -109,26 +140,27 @@ static void random_pair(struct rnd_state *rng, struct srnic_mpt_entry *e,
 	*rq = good_req;
 	e->kind = (odd >> 28 & 7) % (SRNIC_MPT_MW2 + 1);
 	if (!(odd & 0x1f))
-		rq->key += rng_below(rng, 3) - 1;
+		rq->key = other(rng, rq->key);
 	if (!(odd >> 5 & 7))
 		e->state = rng_below(rng, 8);
-	if (!(odd >> 8 & 0x1f))
-		rq->pdn += rng_below(rng, 3) - 1;
-	if ((odd >> 8 & 0x1f) == 1) {
+	if (!(odd >> 8 & 0xf))
+		rq->pdn = other(rng, rq->pdn);
+	if (!(odd >> 12 & 0xf))
 		e->pdn = SRNIC_MPT_ANY_PD;
-		rq->pdn += rng_below(rng, 3);
-	}
-	if (!(odd >> 13 & 3))
-		e->qpn = odd >> 15 & 1 ? SRNIC_MPT_ANY_QP : rng_below(rng, 16);
-	if (!(odd >> 16 & 7)) {
-		e->access = rng_u32(rng);
-		rq->access = rng_u32(rng) & rng_u32(rng) & rng_u32(rng);
+	if (!(odd >> 16 & 7))
+		rq->qpn = other(rng, rq->qpn);
+	if (!(odd >> 19 & 3))
+		e->qpn = SRNIC_MPT_ANY_QP;
+	if (!(odd >> 22 & 3)) {
+		rq->access = rights(rng);
+		/* as often as not it has them all */
+		e->access = rights(rng) | (rng_below(rng, 2) ? rq->access : 0);
 	}
 	e->iova = near(rng, 0);
 	e->length = near(rng, -e->iova);
-	rq->addr = odd >> 20 & 1 ? near(rng, e->iova) :
+	rq->addr = odd >> 24 & 1 ? near(rng, e->iova) :
 				   near(rng, e->iova + e->length);
-	rq->len = odd >> 21 & 1 ? near(rng, e->length) : near(rng, -rq->addr);
+	rq->len = odd >> 25 & 1 ? near(rng, e->length) : near(rng, -rq->addr);
 }
 
 #endif /* MEM_CHECK_PAIRS_H */
