@@ -78,9 +78,29 @@ is "rdma knows its length" "$(grep -o 'mrlen [0-9]*' <<<"$shown" | cut -d' ' -f2
 	"$(sed 's/.* length \([0-9]*\) .*/\1/' <<<"$mine")"
 is "and its runs" "$(grep -o 'drv_runs [0-9]*' <<<"$shown" | head -n 1)" \
 	"drv_$(grep -o 'runs [0-9]*' <<<"$mine")"
+is "and its key's generation" "$(grep -o 'drv_generation [0-9]*' <<<"$shown" | head -n 1)" \
+	"drv_$(grep -o 'generation [0-9]*' <<<"$mine")"
+is "and that it isn't revoked" "$(grep -o 'drv_revoked [0-9]*' <<<"$shown" | head -n 1)" \
+	"drv_revoked 0"
 kill -9 $idle
 wait $idle 2>/dev/null
 ok "it goes with its program" wait_for 10 eval "[ \$(wc -l <$debug/mpt) = $own ]"
+
+# one whose donor goes
+device=$(donate_bar) || bail "no donor a second time"
+traffic -m "$device" srnic0 "$MY_IP" /tmp/meet idle >/tmp/idle 2>&1 &
+idle=$!
+wait_for 20 grep -q ready /tmp/idle || diag "$(cat /tmp/idle)"
+like "a donor's memory" "$(rdma -dd resource show mr | grep -A1 "comm traffic")" \
+	'drv_memory peer .*drv_revoked 0'
+donor_bdf bar >/sys/bus/pci/drivers/p2pmem_bar/unbind
+shown=$(rdma -dd resource show mr | grep -A1 "comm traffic")
+like "has gone: rdma says so" "$shown" 'drv_memory peer .*drv_revoked 1'
+mine=$(grep -vFf /tmp/own $debug/mpt | grep ' mr ')
+like "and the table" "$mine" ' state revoked generation [0-9]+ age [0-9]+ in-flight 0$'
+kill -9 $idle
+wait $idle 2>/dev/null
+ok "it goes with its program, too" wait_for 10 eval "[ \$(wc -l <$debug/mpt) = $own ]"
 
 # readers and the end of the device
 (while cat $debug/mpt $debug/refusals >/dev/null 2>&1; do :; done) &

@@ -15,9 +15,48 @@ with()
 	modprobe srnic "$@" && rdma_up srnic && index=$(wait_for 10 gid_index srnic0 "$MY_IP")
 }
 
+debug=/sys/kernel/debug/srnic/srnic0
 with mpt_order=8 || bail "no srnic link"
 is "a table of 256 slots" "$(cat /sys/module/srnic/parameters/mpt_order)" 8
+[ -e $debug ] || mount -t debugfs debugfs /sys/kernel/debug
+adopt timeout 100 key_check srnic0 "$index" --fill "$(wc -l <$debug/mpt)"
 adopt timeout 500 key_check srnic0 "$index" --lives 100000
+
+# what people are told of a region whose slot has lived often
+cut -d' ' -f1 $debug/mpt >/tmp/own
+traffic srnic0 "$MY_IP" /tmp/meet idle >/tmp/idle 2>&1 &
+idle=$!
+wait_for 20 grep -q ready /tmp/idle || diag "$(cat /tmp/idle)"
+shown=$(rdma -dd resource show mr | grep -A1 "comm traffic")
+generation=$(grep -vFf /tmp/own $debug/mpt | sed -n 's/.* mr .* generation \([0-9]*\) .*/\1/p')
+num "its key's slot has had many lives" "${generation:-0}" -gt 100
+is "rdma says how many" "$(grep -o 'drv_generation [0-9]*' <<<"$shown")" \
+	"drv_generation $generation"
+kill -9 $idle
+wait $idle 2>/dev/null
+
+# Keys in use, on another CPU: for as long as the copy of a packet takes.
+in_flight()
+{
+	local i
+
+	for ((i = 0; i < 50; i++)); do
+		! grep -q ' mr .* state valid .* in-flight [1-9]' $debug/mpt || return 0
+	done
+	return 1
+}
+traffic -l srnic0 "$MY_IP" /tmp/meet write >/tmp/answers 2>&1 &
+pids=$!
+traffic srnic0 "$MY_IP" /tmp/meet write >/tmp/asks 2>&1 &
+pids="$pids $!"
+wait_for 30 grep -q flows /tmp/asks || diag "$(cat /tmp/answers /tmp/asks)"
+ok "a key that a packet is using is in flight" wait_for 60 in_flight
+# shellcheck disable=SC2086 # words
+kill -9 $pids
+wait
+ok "they go" wait_for 10 eval '! grep -vFf /tmp/own $debug/mpt'
+fails "none is without packets" in_flight
+
 # The other parameters: what they do can be seen.
 with key_cache=0 || bail "no srnic link"
 adopt timeout 100 key_check srnic0 "$index" --lives 500

@@ -3,6 +3,7 @@
  * Keys as a program has them. TAP on stdout.
  *
  *   key_check DEV GID-INDEX --lives ROUNDS   dead keys, presented all the while
+ *   key_check DEV GID-INDEX --fill OTHERS    all keys, of which others have OTHERS
  *   key_check DEV GID-INDEX --large MIB      a region of MIB MiB
  *   key_check DEV GID-INDEX --huge MIB       a region of transparent huge pages
  *   key_check DEV GID-INDEX --memory PATH    a region in a device's memory
@@ -134,6 +135,86 @@ static void check_lives(unsigned long rounds)
 	free(l.key);
 }
 
+/* Keys until there are none; returns how many, the last errno in *why. */
+static unsigned long take_all(struct ibv_mr **m, unsigned long most, int *why)
+{
+	unsigned long n;
+
+	for (n = 0; n < most; n++) {
+		m[n] = ibv_reg_mr(pd, area, 4096, ACCESS);
+		if (!m[n])
+			break;
+	}
+	*why = errno;
+	return n;
+}
+
+/* Full, and one goes: there is room for one, and its key is none that was there. */
+static void check_full(struct ibv_mr **m, unsigned long n)
+{
+	unsigned long round, i, old = 0, both = 0;
+	struct ibv_mr *more;
+
+	for (round = 0; round < 2 * n; round++) {
+		struct ibv_mr **at = &m[round % n];
+		uint32_t dead = (*at)->rkey;
+
+		if (ibv_dereg_mr(*at))
+			die("ibv_dereg_mr");
+		*at = ibv_reg_mr(pd, area, 4096, ACCESS);
+		if (!*at)
+			die("the one that was free");
+		old += (*at)->rkey == dead;
+		for (i = 0; i < n; i++)
+			old += &m[i] != at && m[i]->rkey == (*at)->rkey;
+		errno = 0;
+		more = ibv_reg_mr(pd, area, 4096, ACCESS);
+		both += more || errno != ENOMEM;
+	}
+	is("each time there was room for one, and not for two", both, 0);
+	is("no key of before, nor another one's", old, 0);
+	errno = 0;
+	result(!ibv_alloc_mw(pd, IBV_MW_TYPE_1) && errno == ENOMEM,
+	       "nor for a window: ENOMEM");
+}
+
+static void check_fill(unsigned long others)
+{
+	struct ibv_device_attr attr;
+	unsigned long n, i, bad = 0;
+	struct ibv_mr **m, *one;
+	int why;
+
+	if (ibv_query_device(ctx, &attr))
+		die("ibv_query_device");
+	printf("# max_mr %d, others have %lu\n", attr.max_mr, others);
+	m = calloc(attr.max_mr + 1, sizeof(*m));
+	if (!m)
+		die("memory");
+	n = take_all(m, attr.max_mr + 1, &why);
+	/* and the one that all these programs have */
+	is("as many as the device says", n + 1 + others, attr.max_mr);
+	is("then ENOMEM", why, ENOMEM);
+	if (n)
+		check_full(m, n);
+	for (i = 0; i < n; i++)
+		bad += !!ibv_dereg_mr(m[i]);
+	is("all are deregistered", bad, 0);
+	is("and there is room for as many", take_all(m, attr.max_mr + 1, &why), n);
+	for (i = 0; i < n; i++)
+		ibv_dereg_mr(m[i]);
+	free(m);
+
+	/* nobody has so much memory, but it isn't the size that is wrong */
+	errno = 0;
+	one = ibv_reg_mr(pd, area, attr.max_mr_size, ACCESS);
+	result(!one && (errno == EFAULT || errno == ENOMEM), "a region of max_mr_size: %s",
+	       strerror(errno));
+	errno = 0;
+	one = ibv_reg_mr(pd, area, attr.max_mr_size + 1, ACCESS);
+	result(!one && errno == EINVAL, "and of a byte more: %s", strerror(errno));
+}
+
 /* What is at both ends and around the middle of a region, through its key. */
 static void check_places(uint8_t *base, size_t size, struct ibv_mr *m)
 {
@@ -257,7 +338,7 @@ int main(int argc, char **argv)
 {
 	if (argc != 5) {
 		fprintf(stderr,
-			"usage: %s DEV GID-INDEX --lives N | --large|--huge MIB | --memory PATH\n",
+			"usage: %s DEV GID-INDEX --lives|--fill N | --large|--huge MIB | --memory PATH\n",
 			argv[0]);
 		return 2;
 	}
@@ -265,6 +346,8 @@ int main(int argc, char **argv)
 	open_device(argv[1]);
 	if (!strcmp(argv[3], "--lives"))
 		check_lives(strtoul(argv[4], NULL, 0));
+	else if (!strcmp(argv[3], "--fill"))
+		check_fill(strtoul(argv[4], NULL, 0));
 	else if (!strcmp(argv[3], "--large"))
 		check_large(strtoul(argv[4], NULL, 0) * MIB);
 	else if (!strcmp(argv[3], "--huge"))
