@@ -22,6 +22,22 @@
  * lock and asks the entry a second time, which now says something that lasts; and
  * close() waits for guests, who don't stay longer than that.
  *
+ * How long the end of a key takes at the most. B is one wait in wait_for_readers(), 1 ms
+ * with slow BARs, else some us; C the number of CPUs. Locks are fair, so one on each CPU
+ * is before us, and holds it for no longer than what is below it takes:
+ *
+ *   the second region's lock, of a window that moves       C B
+ *   the region's lock                                      C C B
+ *   the window's lock                                      C C C B
+ *
+ *   dereg, rereg: the lock, B, guests, who take the lock   2 C C B + B
+ *   unbind, dealloc, invalidation of a window: its lock    C C C B + B
+ *   revoke, each REVOKE_BATCH keys                         C C B + B
+ *
+ * That is if all CPUs do nothing meanwhile but bind and move windows of those regions.
+ * Where nobody does it is B. A peer has no part in it, nor has the number of keys but
+ * for those of a revoke.
+ *
  * Locks
  *   mw's lock > lock. The lock's owner may wait in srnic_mpt_kill() and
  *   srnic_mpt_change(), that is, for one packet's copy. A region that moves holds

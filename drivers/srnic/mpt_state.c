@@ -62,9 +62,12 @@ static bool leave_valid(struct srnic_mpt_entry *e, enum srnic_mpt_state state)
  *   RAM               1 us, some more where the caches have nothing of it
  *   a BAR, written    1 us, as posted writes
  *   a BAR, read       1 ms: 1024 reads of 4 bytes that take 1 us each, slow ones
+ *   a BAR, atomic     3 us, two reads of 4 bytes and a write, and as much again for each
+ *                     other CPU that is before it at the same lock (io_atomic())
  *
  * What interrupts that CPU, or a hypervisor that doesn't run it, takes comes on top.
- * How many keys, QPs and regions there are has no part in it, nor has any peer.
+ * How many keys, QPs and regions there are has no part in it, nor has any peer. What
+ * the callers wait for besides, locks and guests, is in backing.c.
  */
 static void wait_for_readers(struct srnic_mpt *mpt,
 			     const struct srnic_mpt_entry *e)
