@@ -20,7 +20,7 @@ RIGHT = {"WRITE": WRITE, "READ": READ, "ADD": ATOMIC}
 # how a key can end, and what is said of it then; of one that is going: both
 ENDS = {"unbind": ("state",), "invalidate": ("state",), "send_inv": ("state",),
         "dealloc": ("state", "stale"), "dereg": ("state", "stale"), "rights": ("access",),
-        "pd": ("pd",)}
+        "pd": ("pd",), "revoke": ("revoked",)}
 SHOTS = 20		# tries to end a key in the middle of something
 MTU_256 = 1		# so small that a message takes more than one turn of its requester
 
@@ -216,6 +216,8 @@ class Keys(Suite):
             return there.rereg(region, access=LOCAL)
         elif kind == "pd":
             return there.rereg(region, pd="other")
+        elif kind == "revoke":
+            return there.level(self.options.p2pmem, "function")
         else:
             return there.dereg(region)
         return time.monotonic() - start
@@ -236,8 +238,13 @@ class Keys(Suite):
 
     def target(self, there, end, qp, size):
         """What will be used until it ends: (region, window, address, key)."""
-        if end in ("dereg", "rights", "pd"):
+        if end in ("dereg", "rights", "pd", "revoke"):
+            if end == "revoke":
+                # by the rules: so what a program has mapped stays, and can be looked at
+                there.place(self.options.p2pmem)
+                there.level(self.options.p2pmem, "any")
             region, addr, _, key, _ = self.buffer(there, size)
+            there.place(None)
             return region, None, addr, key
         kind = 2 if end in ("invalidate", "send_inv") else 1
         return self.window(there, qp, kind, size=size, at=0, length=size)[:4]
@@ -305,7 +312,8 @@ def run(suite, wanted):
     """All tests, both ways."""
     plan = [(getattr(suite, name), {}) for name in
             ("use", "outside", "holds", "send_inv", "dmabuf", "renewed")]
-    plan += [(suite.under_fire, {"end": end}) for end in ENDS]
+    plan += [(suite.under_fire, {"end": end}) for end in ENDS
+             if end != "revoke" or suite.options.p2pmem]
     return on_both(suite, plan, wanted)
 
 

@@ -480,6 +480,15 @@ class Node:
         """From now on memory comes from this file; None: ordinary memory."""
         self.path = path
 
+    def level(self, path, level):
+        """Which devices may use a /dev/p2pmemN; returns how many seconds it took."""
+        with open(f"/sys/class/p2pmem/{os.path.basename(path)}/level", "w",
+                  encoding="ascii") as file:
+            start = time.monotonic()
+            file.write(level)
+            file.flush()
+            return time.monotonic() - start
+
     def available(self, path):
         """How many bytes a /dev/p2pmemN has to give."""
         name = os.path.basename(path)
