@@ -384,8 +384,9 @@ static void mpt_create_fails(struct kunit *test)
  * @mpt: table
  * @work: how long readers stay inside at the most; 0: as shortly as can be, and
  *	the writer kills soon, which is when a missing barrier shows
+ * @end: what ends a key
  * @key: what readers present
- * @alive: from before publish until kill returned
+ * @alive: from before publish until @end returned
  * @inside: times that a reader was inside
  * @refused: times that it was not let in
  * @dead: times that a reader was inside memory that was not alive: none
@@ -393,6 +394,7 @@ static void mpt_create_fails(struct kunit *test)
 struct race {
 	struct srnic_mpt *mpt;
 	u32 work;
+	void (*end)(struct srnic_mpt *mpt, struct srnic_mpt_entry *e, u32 round);
 	u32 key;
 	bool alive;
 	atomic_t inside;
@@ -439,13 +441,37 @@ static int reader(void *data)
 	return 0;
 }
 
-/* One registration: published, used for a moment, killed, slot given back. */
+static void kill(struct srnic_mpt *mpt, struct srnic_mpt_entry *e, u32 round)
+{
+	srnic_mpt_kill(mpt, e, round & 1 ? SRNIC_MPT_INVALID : SRNIC_MPT_REVOKED);
+}
+
+static void kill_and_wait(struct srnic_mpt *mpt, struct srnic_mpt_entry *e, u32 round)
+{
+	srnic_mpt_kill_no_wait(e, round & 1 ? SRNIC_MPT_INVALID : SRNIC_MPT_REVOKED);
+	srnic_mpt_wait_for_dead(mpt);
+}
+
+static void invalidate(struct srnic_mpt *mpt, struct srnic_mpt_entry *e, u32 round)
+{
+	struct srnic_mpt_req rq = req(e->key);
+
+	rq.access = 0;
+	rq.len = 0;
+	local_bh_disable();
+	srnic_mpt_invalidate(mpt, SRNIC_MPT_FRMR, &rq);
+	local_bh_enable();
+}
+
+/* One registration: published, used for a moment, ended, slot given back. */
 static void live_and_die(struct kunit *test, struct race *r, u32 round)
 {
 	struct srnic_mpt_entry *e = new_entry(test, r->mpt);
 	u32 i;
 
 	fill(e);
+	/* a kind that can be invalidated */
+	e->kind = SRNIC_MPT_FRMR;
 	WRITE_ONCE(r->alive, true);
 	WRITE_ONCE(r->key, e->key);
 	srnic_mpt_publish(e);
@@ -456,15 +482,16 @@ static void live_and_die(struct kunit *test, struct race *r, u32 round)
 		udelay(round % 50);
 	for (i = 0; i < round % 64; i++)
 		cpu_relax();
-	srnic_mpt_kill(r->mpt, e, round & 1 ? SRNIC_MPT_INVALID :
-					      SRNIC_MPT_REVOKED);
+	r->end(r->mpt, e, round);
 	WRITE_ONCE(r->alive, false);
 	if (r->work && round % 5 == 0)
 		udelay(5);
 	srnic_mpt_free(r->mpt, e);
 }
 
-static void race_readers(struct kunit *test, u32 readers, u32 work)
+static void race_readers(struct kunit *test, u32 readers, u32 work,
+			 void (*end_key)(struct srnic_mpt *mpt, struct srnic_mpt_entry *e,
+					 u32 round))
 {
 	struct task_struct *task[MAX_READERS];
 	unsigned long end = jiffies + 2 * HZ;
@@ -475,6 +502,7 @@ static void race_readers(struct kunit *test, u32 readers, u32 work)
 	r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, r);
 	r->work = work;
+	r->end = end_key;
 	r->mpt = new_mpt(test, ORDER);
 	for (i = 0; i < readers; i++) {
 		task[i] = kthread_run(reader, r, "srnic_reader/%u", i);
@@ -499,12 +527,22 @@ static void race_readers(struct kunit *test, u32 readers, u32 work)
 
 static void mpt_kill_waits(struct kunit *test)
 {
-	race_readers(test, MAX_READERS, 200);
+	race_readers(test, MAX_READERS, 200, kill);
+}
+
+static void mpt_wait_for_dead_waits(struct kunit *test)
+{
+	race_readers(test, MAX_READERS, 200, kill_and_wait);
+}
+
+static void mpt_invalidate_waits(struct kunit *test)
+{
+	race_readers(test, MAX_READERS, 200, invalidate);
 }
 
 static void mpt_kill_is_a_barrier(struct kunit *test)
 {
-	race_readers(test, 1, 0);
+	race_readers(test, 1, 0, kill);
 }
 
 #define WRITERS		4
@@ -615,6 +653,8 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(mpt_create_fails),
 	KUNIT_CASE_SLOW(mpt_many_writers),
 	KUNIT_CASE_SLOW(mpt_kill_waits),
+	KUNIT_CASE_SLOW(mpt_wait_for_dead_waits),
+	KUNIT_CASE_SLOW(mpt_invalidate_waits),
 	KUNIT_CASE_SLOW(mpt_kill_is_a_barrier),
 	{}
 };

@@ -18,7 +18,7 @@
 #define BINDERS		3
 #define ROUNDS		(IS_ENABLED(CONFIG_UML) ? 300 : 100)
 #define ALL		(RW | IB_ACCESS_MW_BIND)
-#define WINDOW		64	/* bytes */
+#define WINDOW		1024	/* bytes: a copy takes long enough to be met */
 #define DEAD		0xdd	/* what stands where nobody may be */
 #define PATIENCE	(120 * HZ)
 
@@ -29,8 +29,8 @@
  * @iova: where the region is, one of two
  * @byte: what stands there
  * @binds: windows that were bound
- * @uses: bytes read or written through them
- * @bad: bytes read that were none of the region's: none
+ * @uses: times that they were read or written through
+ * @bad: times that bytes were read that were none of the region's: none
  * @odd: results that can't be: none
  * @task: those who bind
  */
@@ -55,6 +55,7 @@ struct race {
  * @qpn: its QP
  * @list: of that QP
  * @rng: chooses
+ * @buf: what is read or written
  */
 struct binder {
 	struct race *r;
@@ -64,6 +65,7 @@ struct binder {
 	u32 qpn;
 	struct srnic_mw_list list;
 	struct rnd_state rng;
+	u8 buf[WINDOW];
 };
 
 static enum srnic_key_reason bind(struct binder *b, u64 addr, u64 length)
@@ -97,22 +99,23 @@ static void unbind(struct binder *b)
 		atomic_inc(&b->r->odd);
 }
 
-/* A peer reads and writes what the region has there. */
+/* A peer reads and writes what the region has there, part of the window or all of it. */
 static void use(struct binder *b, u32 place, u64 addr)
 {
+	u32 n = 1 + rng_below(&b->rng, WINDOW), off = rng_below(&b->rng, WINDOW - n + 1);
 	struct race *r = b->r;
-	u8 byte = r->byte[place];
 	enum srnic_key_reason why;
 
+	memset(b->buf, r->byte[place], n);
 	if (rng_below(&b->rng, 2))
-		why = get_as(r->f, PDN, b->qpn, b->key, addr, 1, &byte);
+		why = get_as(r->f, PDN, b->qpn, b->key, addr + off, n, b->buf);
 	else
-		why = put_as(r->f, PDN, b->qpn, b->key, addr, 1, &byte);
+		why = put_as(r->f, PDN, b->qpn, b->key, addr + off, n, b->buf);
 	if (why == SRNIC_KEY_OK)
 		atomic_inc(&r->uses);
 	else if (why != SRNIC_KEY_REVOKED)
 		atomic_inc(&r->odd);
-	if (byte != r->byte[place])
+	if (memchr_inv(b->buf, r->byte[place], n))
 		atomic_inc(&r->bad);
 }
 
@@ -126,7 +129,7 @@ static void bind_and_use(struct binder *b)
 		return;
 	atomic_inc(&b->r->binds);
 	for (i = rng_below(&b->rng, 4); i; i--) {
-		use(b, place, addr + rng_below(&b->rng, WINDOW));
+		use(b, place, addr);
 		if (!rng_below(&b->rng, 8))
 			cond_resched();
 	}
