@@ -13,6 +13,7 @@
 #include <linux/io.h>
 #include <linux/io-64-nonatomic-lo-hi.h>
 #include <linux/miscdevice.h>
+#include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/p2pmem.h>
 #include <linux/pci.h>
@@ -54,6 +55,7 @@ struct taken {
  * @clients: for whom, references
  * @n: how many they are
  * @given: what TAKER_DONATE has donated, or NULL
+ * @pinned: what TAKER_PIN has pinned, or NULL
  *
  * The test program sees to it that nobody uses these while they are changed,
  * and that clients stay registered.
@@ -65,6 +67,7 @@ struct taker {
 	struct device *clients[TAKER_CLIENTS];
 	unsigned int n;
 	struct p2pmem *given;
+	struct page *pinned;
 };
 
 static atomic_t revokes;
@@ -398,6 +401,28 @@ static long donate(struct taker *taker, const void __user *user)
 	return 0;
 }
 
+static long unpin(struct taker *taker)
+{
+	if (!taker->pinned)
+		return -EINVAL;
+	unpin_user_page(taker->pinned);
+	taker->pinned = NULL;
+	return 0;
+}
+
+static long pin(struct taker *taker, const u64 __user *user)
+{
+	u64 address;
+	int ret;
+
+	if (get_user(address, user))
+		return -EFAULT;
+	if (taker->pinned)
+		return -EBUSY;
+	ret = pin_user_pages_fast(address, 1, FOLL_WRITE | FOLL_PCI_P2PDMA, &taker->pinned);
+	return min(ret, 0);
+}
+
 static int set_power(struct pci_dev *pdev, pci_power_t state)
 {
 	return pdev->pm_cap ? pci_set_power_state(pdev, state) : 0;
@@ -444,6 +469,51 @@ static long sleep(const void __user *user, int (*what)(struct pci_dev *pdev,
 	return ret;
 }
 
+static int value(pci_ers_result_t answer)
+{
+	return (__force int)answer;
+}
+
+static int tell(struct pci_dev *pdev, const struct pci_error_handlers *driver, u32 step)
+{
+	switch (step) {
+	case TAKER_NON_FATAL:
+		return value(driver->error_detected(pdev, pci_channel_io_normal));
+	case TAKER_FROZEN:
+		return value(driver->error_detected(pdev, pci_channel_io_frozen));
+	case TAKER_PERM_FAILURE:
+		return value(driver->error_detected(pdev, pci_channel_io_perm_failure));
+	case TAKER_SLOT_RESET:
+		return value(driver->slot_reset(pdev));
+	case TAKER_RECOVERED:
+		driver->resume(pdev);
+		return 0;
+	}
+	return -EINVAL;
+}
+
+static long error(const void __user *user)
+{
+	const struct pci_error_handlers *driver;
+	struct taker_error arg;
+	struct device *dev;
+	long ret = -EOPNOTSUPP;
+
+	if (copy_from_user(&arg, user, sizeof(arg)))
+		return -EFAULT;
+	arg.pdev[TAKER_NAME - 1] = '\0';
+	dev = find_client(arg.pdev);
+	if (!dev)
+		return -ENODEV;
+	device_lock(dev);
+	driver = dev->driver ? to_pci_driver(dev->driver)->err_handler : NULL;
+	if (driver && driver->error_detected && driver->slot_reset && driver->resume)
+		ret = tell(to_pci_dev(dev), driver, arg.step);
+	device_unlock(dev);
+	put_device(dev);
+	return ret;
+}
+
 static long taker_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	struct taker *taker = file->private_data;
@@ -484,6 +554,12 @@ static long taker_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return withdraw(taker);
 	case TAKER_DMA:
 		return map_dma(taker, user);
+	case TAKER_PIN:
+		return pin(taker, user);
+	case TAKER_UNPIN:
+		return unpin(taker);
+	case TAKER_ERROR:
+		return error(user);
 	}
 	return -ENOTTY;
 }
@@ -511,6 +587,7 @@ static int taker_release(struct inode *inode, struct file *file)
 	put_device(taker->client);
 	forget(taker);
 	withdraw(taker);
+	unpin(taker);
 	kfree(taker);
 	return 0;
 }

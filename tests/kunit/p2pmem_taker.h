@@ -112,6 +112,35 @@ struct taker_dma {
 	__s32 id;
 };
 
+/**
+ * enum taker_step - of the recovery from a PCI error
+ * @TAKER_NON_FATAL: a transaction was in error
+ * @TAKER_FROZEN: the function can't be reached, but will be reset
+ * @TAKER_PERM_FAILURE: nor will it be
+ * @TAKER_SLOT_RESET: it has been reset
+ * @TAKER_RECOVERED: it is over
+ */
+enum taker_step {
+	TAKER_NON_FATAL,
+	TAKER_FROZEN,
+	TAKER_PERM_FAILURE,
+	TAKER_SLOT_RESET,
+	TAKER_RECOVERED,
+};
+
+/**
+ * struct taker_error - tell a driver what the kernel would tell it of a PCI error
+ * @step: enum taker_step
+ * @pdev: PCI address of the function
+ *
+ * Returns what the driver answers (pci_ers_result_t); EOPNOTSUPP where it has no such
+ * callback.
+ */
+struct taker_error {
+	__u32 step;
+	char pdev[TAKER_NAME];
+};
+
 #define TAKER_HOLD	_IOWR(0xBC, 0x80, struct taker_hold)
 #define TAKER_PUT	_IO(0xBC, 0x81)		/* id as the argument */
 #define TAKER_COPY	_IOWR(0xBC, 0x82, struct taker_copy)
@@ -135,5 +164,9 @@ struct taker_dma {
 #define TAKER_WITHDRAW	_IO(0xBC, 0x97)
 /* map the hold for DMA by the client of TAKER_CLIENT, until it is revoked or put */
 #define TAKER_DMA	_IOWR(0xBC, 0x9a, struct taker_dma)
+/* pin the page at an address, as a driver does for as long as its I/O takes */
+#define TAKER_PIN	_IOW(0xBC, 0x9b, __u64)
+#define TAKER_UNPIN	_IO(0xBC, 0x9c)
+#define TAKER_ERROR	_IOW(0xBC, 0x9d, struct taker_error)
 
 #endif /* _P2PMEM_TAKER_H */

@@ -352,6 +352,10 @@ class Taker:
     SUSPEND = 0x4020BC98
     RESUME = 0x4020BC99
     DMA = 0xC018BC9A
+    PIN = 0x4008BC9B
+    UNPIN = 0x0000BC9C
+    ERROR = 0x4024BC9D
+    NON_FATAL, FROZEN, PERM_FAILURE, SLOT_RESET, RECOVERED = range(5)
 
     def __init__(self):
         self.fd = os.open("/dev/p2pmem_taker", os.O_RDWR | os.O_CLOEXEC)
@@ -422,6 +426,18 @@ class Taker:
 
     def resume(self, bdf):
         fcntl.ioctl(self.fd, self.RESUME, bdf.encode().ljust(32, b"\0"))
+
+    def pin(self, address):
+        """The page there, until unpin()."""
+        fcntl.ioctl(self.fd, self.PIN, struct.pack("Q", address))
+
+    def unpin(self):
+        fcntl.ioctl(self.fd, self.UNPIN)
+
+    def error(self, bdf, step):
+        """Tell a function's driver of a PCI error; what it answers."""
+        arg = bytearray(struct.pack("I32s", step, bdf.encode()))
+        return fcntl.ioctl(self.fd, self.ERROR, arg)
 
     def put(self, ident):
         fcntl.ioctl(self.fd, self.PUT, ident)
