@@ -150,22 +150,30 @@ struct other {
 	void *addr;
 };
 
+static bool is_within(const struct p2pmem *p, void *addr, size_t size)
+{
+	phys_addr_t phys = page_to_phys(virt_to_page(addr));
+
+	return phys >= p->phys && phys + size <= p->phys + p->d.size;
+}
+
 /*
- * The pool can't be asked for a place. What it gives besides ours, of a donation that
- * is no more, is kept until ours comes.
+ * The pool can't be asked for a place. What it gives besides this donation's, of one
+ * that is no more, or that its owner has added since, is kept until ours comes: else
+ * it would be given again.
  */
-static void *take_ours(struct p2pmem *p)
+static void *take_within(struct p2pmem *p, size_t size)
 {
 	struct pci_dev *pdev = p->d.pdev;
 	struct other *others = NULL, *o;
 	void *addr;
 
-	while ((addr = pci_alloc_p2pmem(pdev, p->d.size))) {
-		if (page_to_phys(virt_to_page(addr)) == p->phys)
+	while ((addr = pci_alloc_p2pmem(pdev, size))) {
+		if (is_within(p, addr, size))
 			break;
 		o = kzalloc(sizeof(*o), GFP_KERNEL);
 		if (!o) {
-			pci_free_p2pmem(pdev, addr, p->d.size);
+			pci_free_p2pmem(pdev, addr, size);
 			addr = NULL;
 			break;
 		}
@@ -175,7 +183,7 @@ static void *take_ours(struct p2pmem *p)
 	}
 	while ((o = others)) {
 		others = o->next;
-		pci_free_p2pmem(pdev, o->addr, p->d.size);
+		pci_free_p2pmem(pdev, o->addr, size);
 		kfree(o);
 	}
 	return addr;
@@ -183,7 +191,7 @@ static void *take_ours(struct p2pmem *p)
 
 static int take_all(struct p2pmem *p, struct p2pdma_backing *b)
 {
-	b->addr = take_ours(p);
+	b->addr = take_within(p, p->d.size);
 	if (!b->addr)
 		return -EBUSY;
 
@@ -317,17 +325,6 @@ static void shared_remove(struct p2pmem *p)
 	kfree(p->backing_priv);
 }
 
-/* A pool may have got more pages since: those aren't this donation's. */
-static int mark(struct p2pmem *p, void *addr, unsigned long npages, unsigned long *first)
-{
-	phys_addr_t phys = page_to_phys(virt_to_page(addr));
-
-	if (phys < p->phys)
-		return -ENOMEM;
-	*first = PHYS_PFN(phys - p->phys);
-	return p2pmem_pool_mark(&p->pool, *first, npages) ? -ENOMEM : 0;
-}
-
 static int shared_take(struct p2pmem *p, unsigned long npages, unsigned long *first)
 {
 	void *addr;
@@ -337,10 +334,11 @@ static int shared_take(struct p2pmem *p, unsigned long npages, unsigned long *fi
 	/* it counts in bytes */
 	if (!npages || npages > p->pool.npages)
 		return -ENOMEM;
-	addr = pci_alloc_p2pmem(p->d.pdev, npages << PAGE_SHIFT);
+	addr = take_within(p, npages << PAGE_SHIFT);
 	if (!addr)
 		return -ENOMEM;
-	if (mark(p, addr, npages, first)) {
+	*first = virt_to_page(addr) - p->pages;
+	if (p2pmem_pool_mark(&p->pool, *first, npages)) {
 		pci_free_p2pmem(p->d.pdev, addr, npages << PAGE_SHIFT);
 		return -ENOMEM;
 	}

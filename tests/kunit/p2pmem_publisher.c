@@ -4,8 +4,8 @@
  * through the PCI layer, for tests of adoption.
  *
  * It stands where the kernel's nvme driver stands, but its module can be removed,
- * and it can do what that one doesn't: publish late, think better of it, or have its
- * memory in several pieces.
+ * and it can do what that one doesn't: publish late, think better of it, have its
+ * memory in several pieces, or get more of it.
  */
 #include <linux/module.h>
 #include <linux/pci-p2pdma.h>
@@ -16,6 +16,10 @@
 static uint pieces = 1;
 module_param(pieces, uint, 0644);
 MODULE_PARM_DESC(pieces, "in how many to make pages for the BAR");
+
+static bool half;
+module_param(half, bool, 0644);
+MODULE_PARM_DESC(half, "the attribute 'grow' makes the other half of the pages");
 
 static bool hidden;
 module_param(hidden, bool, 0644);
@@ -34,8 +38,20 @@ static ssize_t publish_store(struct device *dev, struct device_attribute *attr,
 }
 static DEVICE_ATTR_WO(publish);
 
+static ssize_t grow_store(struct device *dev, struct device_attribute *attr,
+			  const char *buf, size_t count)
+{
+	struct pci_dev *pdev = to_pci_dev(dev);
+	size_t size = pci_resource_len(pdev, BAR) / 2;
+	int ret = pci_p2pdma_add_resource(pdev, BAR, size, size);
+
+	return ret ?: count;
+}
+static DEVICE_ATTR_WO(grow);
+
 static struct attribute *publisher_attrs[] = {
 	&dev_attr_publish.attr,
+	&dev_attr_grow.attr,
 	NULL,
 };
 ATTRIBUTE_GROUPS(publisher);
@@ -43,7 +59,7 @@ ATTRIBUTE_GROUPS(publisher);
 static int publisher_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 {
 	unsigned int i, n = READ_ONCE(pieces) ?: 1;
-	size_t size = pci_resource_len(pdev, BAR) / n;
+	size_t size = pci_resource_len(pdev, BAR) / n >> READ_ONCE(half);
 	int ret;
 
 	ret = pcim_enable_device(pdev);

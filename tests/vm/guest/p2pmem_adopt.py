@@ -338,7 +338,7 @@ class PublisherTest(Adopted):
 
     def donor(self):
         subprocess.run(["modprobe", "-a", self.driver], check=True)
-        for name, value in (("hidden", "0"), ("pieces", "1")):
+        for name, value in (("hidden", "0"), ("half", "0"), ("pieces", "1")):
             write(PUBLISHER + name, value)
         bdf = pci_functions(IVSHMEM)[1]
         self.name, = attach(self.driver, bdf)
@@ -393,6 +393,26 @@ class PublisherTest(Adopted):
         lines = [i for i in log_since(mark) if "p2pmem:" in i]
         self.assertEqual(len(lines), 1, lines)
         self.assertIn("p2pmem_publisher has published is in 2 pieces, must be in one", lines[0])
+
+    def test_a_pool_that_has_grown(self):
+        """What came later isn't adopted, but the pool gives that first."""
+        self.leave()
+        write(PUBLISHER + "half", "1")
+        self.come()
+        self.assertEqual(attr(self.name, "size"), str(8 * MIB))
+        write(PCI + self.bdf + "/grow", "1")
+        self.assertEqual(layer(self.bdf, "size"), 16 * MIB)
+        fd = opened(self.name)
+        for size in (PAGE, MIB, 8 * MIB):
+            m = Mapping(fd, size)
+            m.check_own(1)
+            m.unmap()
+        # and none of it is used up
+        self.assertEqual(layer(self.bdf, "available"), 16 * MIB)
+        os.close(fd)
+        self.leave()
+        write(PUBLISHER + "half", "0")
+        self.come()
 
 
 class ModuleTest(unittest.TestCase):
