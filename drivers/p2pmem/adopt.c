@@ -11,15 +11,31 @@
  *
  * An adoption lasts from when the publisher's driver has bound until just before it
  * unbinds. The PCI bus tells both, with the function's device lock held, which is
- * what keeps the driver bound while we look. The end is told before the
- * driver's remove(): that and what follows finds everything given back, so that
- * nobody there waits for us, and until then I/O in flight still works and ends by
- * itself. Who publishes memory when it is bound already tells nobody; writing to the
- * parameter looks again.
+ * what keeps the driver bound while we look. Who publishes memory when it is bound
+ * already tells nobody; writing to the parameter looks again.
  *
- * Locks: a function's device lock, then adopt_lock, then p2pmem's others. An
- * adoption's end is under its device lock alone, since it may take long; it stays
- * in the list until it is over.
+ * How it ends, in this order:
+ *  1. With the device lock held, what no one can delay (p2pmem_take_away()): nobody
+ *     finds it, holds are revoked, programs get SIGBUS.
+ *  2. A work item waits for those who have pages pinned, or were promised a dma-buf,
+ *     and gives each region back to the PCI layer. Nobody waits for it here. So a pin
+ *     that lasts keeps nobody from the function's device lock, and not the driver from
+ *     its own remove(), which goes on beside it: that one may be what ends the pin, if
+ *     it is a request to that very driver.
+ *  3. After its remove() the driver core frees what the function's driver had managed
+ *     by it. The PCI layer's pages are among that, and go when the last reference on
+ *     their pagemap has: each piece that is taken from the pool has one, also one of
+ *     ours, until it is given back. So that is where a pin is waited for, by the kernel
+ *     itself and for as long as by any other user of such memory.
+ *  4. Then the pool goes, and the driver's module may.
+ * Thus a page is there as long as it is marked in our pool, and after the last one
+ * was given back none may be looked at, nor may the pool. The function's struct, for
+ * its name, stays by the reference of the adoption; our own code since unloading waits
+ * for the work items. A new adoption of the function need not wait for the end of the
+ * last one: what that still has is taken from the common pool.
+ *
+ * Locks: a function's device lock, then adopt_lock, then p2pmem's others. The work
+ * items take neither of these two.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -33,6 +49,7 @@
 #include <linux/pci.h>
 #include <linux/slab.h>
 #include <linux/version.h>
+#include <linux/workqueue.h>
 
 #include "adopt.h"
 #include "donation.h"
@@ -42,12 +59,16 @@
  * @node: in adoptions
  * @pdev: the function, of which this holds a reference
  * @p: the donation
+ * @settle: step 2 of its end, after which it is freed
  */
 struct adoption {
 	struct list_head node;
 	struct pci_dev *pdev;
 	struct p2pmem *p;
+	struct work_struct settle;
 };
+
+static struct workqueue_struct *settling;	/* since the module's start; step 2 */
 
 static DEFINE_MUTEX(adopt_lock);	/* protects all below */
 static LIST_HEAD(adoptions);
@@ -137,6 +158,15 @@ static struct p2pmem *donate(struct pci_dev *pdev)
 		     p2pmem_donate_with(&d, &p2pmem_shared_backing);
 }
 
+static void settle(struct work_struct *work)
+{
+	struct adoption *a = container_of(work, struct adoption, settle);
+
+	p2pmem_withdraw(a->p);
+	pci_dev_put(a->pdev);
+	kfree(a);
+}
+
 static void begin(struct pci_dev *pdev)
 {
 	struct adoption *a;
@@ -152,6 +182,7 @@ static void begin(struct pci_dev *pdev)
 		return;
 	}
 	a->pdev = pci_dev_get(pdev);
+	INIT_WORK(&a->settle, settle);
 	list_add_tail(&a->node, &adoptions);
 }
 
@@ -180,12 +211,12 @@ static void end(struct pci_dev *pdev)
 	if (!a)
 		return;
 
-	p2pmem_withdraw(a->p);
+	/* in the list until it is queued: p2pmem_adopt_stop() has to know of it */
+	p2pmem_take_away(a->p);
 	mutex_lock(&adopt_lock);
 	list_del(&a->node);
+	queue_work(settling, &a->settle);
 	mutex_unlock(&adopt_lock);
-	pci_dev_put(a->pdev);
-	kfree(a);
 }
 
 static int notified(struct notifier_block *nb, unsigned long action, void *data)
@@ -229,7 +260,7 @@ static struct pci_dev *first(void)
 	return pdev;
 }
 
-/* No new ones begin. One whose end has begun is waited for. */
+/* No new ones begin. Steps 1 are over when it returns. */
 static void end_all(void)
 {
 	struct pci_dev *pdev;
@@ -284,10 +315,17 @@ static void set_running(bool value)
  */
 int p2pmem_adopt_start(void)
 {
-	int ret = bus_register_notifier(&pci_bus_type, &notifier);
+	int ret;
 
-	if (ret)
+	/* each may wait for as long as others like, so none waits for another one */
+	settling = alloc_workqueue("p2pmem_adopt", WQ_UNBOUND, 0);
+	if (!settling)
+		return -ENOMEM;
+	ret = bus_register_notifier(&pci_bus_type, &notifier);
+	if (ret) {
+		destroy_workqueue(settling);
 		return ret;
+	}
 	set_running(true);
 	look_at_all();
 	return 0;
@@ -296,11 +334,14 @@ int p2pmem_adopt_start(void)
 /**
  * p2pmem_adopt_stop() - withdraw all that is adopted
  *
- * The parameter can still be written to, but nothing comes of it.
+ * Waits for pins, as any donor whose module is unloaded. The parameter can still be
+ * written to, but nothing comes of it.
  */
 void p2pmem_adopt_stop(void)
 {
 	set_running(false);
 	end_all();
+	/* waits for who ends one: there is no more to settle after that */
 	bus_unregister_notifier(&pci_bus_type, &notifier);
+	destroy_workqueue(settling);
 }

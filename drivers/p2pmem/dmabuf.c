@@ -42,6 +42,7 @@
 #include "region.h"
 
 #define WARN_EVERY	(10 * HZ)
+#define LOOK_EVERY	(HZ / 4)
 
 /**
  * struct p2pmem_dmabuf - an exported range
@@ -112,6 +113,27 @@ static void importer_revoke(void *ctx)
 }
 
 /*
+ * A new level leaves that to the donor when it goes: whoever writes the level is in an
+ * attribute that the donor's departure waits for, and the same is waited for later on.
+ */
+static void wait_for_fences(const struct p2pmem_dmabuf *b, bool goes)
+{
+	unsigned long next = jiffies + WARN_EVERY;
+	struct p2pmem *p = b->r->p;
+
+	while (!dma_resv_wait_timeout(b->buf->resv, DMA_RESV_USAGE_BOOKKEEP, false,
+				      LOOK_EVERY)) {
+		if (!goes && READ_ONCE(p->dying))
+			return;
+		if (time_before(jiffies, next))
+			continue;
+		dev_warn(&p->dev, "DMA into a dma-buf of %zu KiB is still under way: the %s has to wait\n",
+			 b->buf->size >> 10, goes ? "donor" : "new level");
+		next = jiffies + WARN_EVERY;
+	}
+}
+
+/*
  * Fences and promises take as long as others want. That fences end is the kernel's
  * own contract.
  */
@@ -120,10 +142,7 @@ static void importer_settle(void *ctx, bool goes)
 	struct importer *i = ctx;
 	struct p2pmem_dmabuf *b = i->at->dmabuf->priv;
 
-	while (!dma_resv_wait_timeout(b->buf->resv, DMA_RESV_USAGE_BOOKKEEP, false,
-				      WARN_EVERY))
-		dev_warn(&b->r->p->dev, "DMA into a dma-buf of %zu KiB is still under way: the %s has to wait\n",
-			 b->buf->size >> 10, goes ? "donor" : "new level");
+	wait_for_fences(b, goes);
 	if (!goes)
 		return;
 	while (!wait_event_timeout(b->let_go, !promised(i), WARN_EVERY))

@@ -13,6 +13,9 @@
  *  6. so are DMA mappings that importers of dma-bufs were promised to keep
  *     (dmabuf.c)
  *  7. the pages go, then the kernel's mapping
+ * The first four take as long as our own code takes, and may be had alone
+ * (p2pmem_take_away()): where a failed device is told of, or where the memory is
+ * another driver's (adopt.c), nobody must be kept waiting by the rest.
  * What remains is bookkeeping: open files, VMAs and revoked holds keep the
  * struct, not the memory, and nothing of the donor's module.
  */
@@ -368,8 +371,6 @@ EXPORT_SYMBOL_GPL(p2pmem_donate);
 
 static void close_gate(struct p2pmem *p)
 {
-	/* whoever zeroes gigabytes behind the gate stops now */
-	WRITE_ONCE(p->dying, true);
 	down_write(&p->gate);
 	p->dead = true;
 	up_write(&p->gate);
@@ -414,6 +415,34 @@ static void drain(struct p2pmem *p)
 }
 
 /**
+ * p2pmem_take_away() - the part of a withdrawal that nobody can delay
+ * @p: what p2pmem_donate() returned, not yet withdrawn
+ *
+ * When this returns the device is gone, holds are revoked, programs get SIGBUS. Who
+ * has pages pinned, or was promised to keep them, has them still. p2pmem_withdraw()
+ * must follow, until which nothing else that is said of the donation counts. A second
+ * call does nothing.
+ *
+ * For a donor whose memory has failed, and who must not wait.
+ *
+ * Context: process context, sleeps; serialised by the caller with all else that the
+ * donor says of the donation. Takes as long as the slowest revoke callback.
+ */
+void p2pmem_take_away(struct p2pmem *p)
+{
+	if (p->dying)
+		return;
+	/* whoever zeroes gigabytes behind the gate, or waits in an attribute, stops now */
+	WRITE_ONCE(p->dying, true);
+	cdev_device_del(&p->cdev, &p->dev);
+	p2pmem_debugfs_remove(p);
+	close_gate(p);
+	p2pmem_holds_revoke(p, true);
+	unmap_mapping_range(p->inode->i_mapping, 0, 0, 1);
+}
+EXPORT_SYMBOL_GPL(p2pmem_take_away);
+
+/**
  * p2pmem_withdraw() - take a donation back
  * @p: what p2pmem_donate() returned, not to be used afterwards
  *
@@ -426,10 +455,7 @@ static void drain(struct p2pmem *p)
  */
 void p2pmem_withdraw(struct p2pmem *p)
 {
-	cdev_device_del(&p->cdev, &p->dev);
-	p2pmem_debugfs_remove(p);
-	close_gate(p);
-	p2pmem_holds_revoke(p, true);
+	p2pmem_take_away(p);
 	drain(p);
 	p2pmem_holds_settle(p, true);
 	p2pmem_regions_gone(p);

@@ -5,8 +5,9 @@
  *
  * A rule holds for everybody at once. When the write of a stricter level
  * returns, no client that it refuses has a hold: the ones it had are revoked
- * as if the donor had gone. DMA of theirs that was under way is waited for, what
- * they were promised to keep (dmabuf.c) isn't: that may last as long as they like.
+ * as if the donor had gone. DMA of theirs that was under way is waited for, unless the
+ * donor goes, who waits for it then. What they were promised to keep (dmabuf.c) isn't:
+ * that may last as long as they like.
  *
  * Lock order: p->rule_lock, then a holder's own locks (in its callback), then
  * those of region.c.

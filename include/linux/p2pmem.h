@@ -150,6 +150,7 @@ struct p2pmem_donation {
 };
 
 struct p2pmem *p2pmem_donate(const struct p2pmem_donation *d);
+void p2pmem_take_away(struct p2pmem *p);
 void p2pmem_withdraw(struct p2pmem *p);
 void p2pmem_notify_health(struct p2pmem *p, const char *text);
 void p2pmem_notify_outage(struct p2pmem *p);
@@ -168,7 +169,7 @@ void p2pmem_outage_end(struct p2pmem *p);
  *	others have been revoked. When it returns, those others don't touch the
  *	memory any more; if @goes isn't set, it is only the level that refuses the
  *	client, and it needn't wait for what has no bound. If the donor goes after
- *	that it is called once more; no program has the memory mapped any more
+ *	that, or meanwhile, it is called once more; no program has the memory mapped any more
  *	then. The same rules as for @revoke. Not called if the hold is put before.
  */
 struct p2pmem_hold_ops {

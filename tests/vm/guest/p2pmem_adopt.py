@@ -4,10 +4,12 @@
 p2pmem_publisher a BAR. Donors: pmr:16M, cmb:8M, both:16M, nvme, drive; bar, bar."""
 
 import errno
+import glob
 import mmap
 import os
 import random
 import subprocess
+import threading
 import time
 import unittest
 
@@ -281,7 +283,8 @@ class NvmeTest(Adopted):
     def test_switched_off(self):
         """The parameter takes it away, and brings it back; its driver sees none of it."""
         clean = self.departs(lambda: write(ADOPT, "0"))
-        self.assertEqual((read(ADOPT), layer(self.bdf, "available")), ("N", self.free))
+        self.assertEqual(read(ADOPT), "N")
+        self.assertTrue(wait_for(lambda: layer(self.bdf, "available") == self.free, 5))
         # who binds now isn't adopted either
         attach("nvme", self.bdf)
         self.assertEqual((donations(self.bdf), layer(self.bdf, "published")), ([], 1))
@@ -292,6 +295,57 @@ class NvmeTest(Adopted):
             self.name, = donations(self.bdf)
         clean()
         self.used(0)
+
+    def pinned(self, taker):
+        """A mapping of which a driver has pinned the second page."""
+        m = Mapping(self.fd, 4 * PAGE)
+        taker.pin(m.address + PAGE)
+        self.addCleanup(taker.close)
+        return m
+
+    def test_a_pin_at_unbind(self):
+        """Its driver isn't kept waiting for it, but the kernel itself is, afterwards."""
+        taker, mark = Taker(), log_mark("p2pmem test: a pin at unbind")
+        m = self.pinned(taker)
+        leaving = threading.Thread(target=self.leave)
+        leaving.start()
+        self.assertTrue(wait_for(lambda: not donations(self.bdf), 5))
+        self.assertTrue(touch(m.address))
+        # the driver's own device: gone by its remove()
+        self.assertTrue(wait_for(lambda: not glob.glob(PCI + self.bdf + "/nvme/nvme*"), 5))
+        self.fails(errno.ENODEV, Mapping, self.fd, PAGE)
+        self.assertTrue(wait_for(lambda: any("1 pages are still pinned" in i
+                                             for i in log_since(mark)), 30))
+        self.assertTrue(leaving.is_alive())
+        # of others nobody is kept from anything
+        attach("nvme", self.both)
+        taker.unpin()
+        leaving.join(10)
+        self.assertFalse(leaving.is_alive())
+        m.unmap()
+        self.come()
+        self.used(0)
+
+    def test_a_pin_when_switched_off(self):
+        """Nobody waits for it, not even the next adoption."""
+        taker = Taker()
+        m = self.pinned(taker)
+        writer = threading.Thread(target=write, args=(ADOPT, "0"))
+        writer.start()
+        writer.join(5)
+        self.assertFalse(writer.is_alive())
+        self.assertEqual(donations(self.bdf), [])
+        self.assertTrue(touch(m.address))
+        write(ADOPT, "1")
+        self.name, = donations(self.bdf)
+        os.close(self.fd)
+        self.fd = opened(self.name)
+        # all four pages: they were taken together
+        self.used(4 * PAGE)
+        Mapping(self.fd, PAGE).unmap()
+        taker.unpin()
+        self.assertTrue(wait_for(lambda: layer(self.bdf, "available") == self.free, 5))
+        m.unmap()
 
     def test_comes_and_goes(self):
         """Programs at work while the driver binds and unbinds."""
