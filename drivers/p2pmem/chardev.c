@@ -52,18 +52,22 @@ static int vma_mremap(struct vm_area_struct *vma)
 	return -EINVAL;
 }
 
-/* after MADV_DONTNEED, or after the donor has gone or lost the content */
+/*
+ * After MADV_DONTNEED; after the donor has gone or lost the content; in an outage of
+ * persistent memory, and after it.
+ */
 static vm_fault_t vma_fault(struct vm_fault *vmf)
 {
 	struct p2pmem_region *r = vmf->vma->vm_private_data;
 	unsigned long index = vmf->pgoff - r->first;
-	int ret;
+	int ret = -EIO;
 
 	if (index >= r->npages || p2pmem_region_enter(r))
 		return VM_FAULT_SIGBUS;
 
-	ret = vm_insert_page(vmf->vma, vmf->address & PAGE_MASK,
-			     p2pmem_region_page(r, index));
+	if (!p2pmem_is_out(r->p))
+		ret = vm_insert_page(vmf->vma, vmf->address & PAGE_MASK,
+				     p2pmem_region_page(r, index));
 	p2pmem_leave(r->p);
 
 	/* busy: another thread was faster */
@@ -152,7 +156,7 @@ static bool is_shared(struct p2pmem *p, const struct vm_area_struct *vma)
  * On an error the kernel unmaps what is there.
  *
  * Return: 0, -EINVAL where the region has no such pages or where the mapping
- * wouldn't be shared, -ENOMEM.
+ * wouldn't be shared, -EIO in an outage, -ENOMEM.
  */
 int p2pmem_map_region(struct p2pmem_region *r, struct vm_area_struct *vma,
 		      unsigned long first)
@@ -166,6 +170,8 @@ int p2pmem_map_region(struct p2pmem_region *r, struct vm_area_struct *vma,
 		return -EINVAL;
 	if (first > r->npages || vma_pages(vma) > r->npages - first)
 		return -EINVAL;
+	if (p2pmem_is_out(p))
+		return -EIO;
 
 	/*
 	 * Not VM_IO or VM_PFNMAP: ordinary I/O may take the pages for as long

@@ -54,6 +54,7 @@ struct p2pmem_stats;
  * @reap_delay: how long until it does
  * @holds: live holds
  * @unsettled: holds whose second callback is still to come
+ * @revoking: how many first callbacks are running; who waits looks without @lock
  * @users: who has it open or has regions of it
  * @limit_file: bytes that an open file may take, 0 for any number
  * @limit_user: the same of a user
@@ -92,6 +93,7 @@ struct p2pmem {
 	unsigned long reap_delay;
 	struct list_head holds;
 	struct list_head unsettled;
+	unsigned int revoking;
 	struct list_head users;
 	u64 limit_file;
 	u64 limit_user;

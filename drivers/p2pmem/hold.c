@@ -582,16 +582,24 @@ static void begin(struct p2pmem_hold *h)
 	h->revoker = current;
 }
 
+/* Its first one, that is: of those nobody has to wait long. */
+static void begin_revoke(struct p2pmem_hold *h)
+{
+	lockdep_assert_held(&h->r->p->lock);
+
+	leave_client(h);
+	begin(h);
+	h->r->p->revoking++;
+}
+
 static struct p2pmem_hold *next_to_revoke(struct p2pmem *p, bool all)
 {
 	struct p2pmem_hold *h;
 
 	mutex_lock(&p->lock);
 	h = first_to_revoke(p, all);
-	if (h) {
-		leave_client(h);
-		begin(h);
-	}
+	if (h)
+		begin_revoke(h);
 	mutex_unlock(&p->lock);
 	return h;
 }
@@ -622,9 +630,10 @@ static struct p2pmem_hold *next_to_settle(struct p2pmem *p, bool all)
 
 /* From here on a put may free it; p is the caller's. */
 static void callback_returned(struct p2pmem *p, struct p2pmem_hold *h,
-			      enum hold_state state)
+			      enum hold_state state, bool first)
 {
 	mutex_lock(&p->lock);
+	WRITE_ONCE(p->revoking, p->revoking - first);
 	WRITE_ONCE(h->state, state);
 	/* those that have been heard come last */
 	if (state == HOLD_UNSETTLED)
@@ -640,7 +649,9 @@ static void callback_returned(struct p2pmem *p, struct p2pmem_hold *h,
  *	those of clients that the level refuses; the caller has p->rule_lock.
  *
  * When this returns none of these holders touches the memory any more, but for
- * what p2pmem_holds_settle() waits for.
+ * what p2pmem_holds_settle() waits for. With @all that holds for those as well whose
+ * callback somebody else has begun, for a level: that one is waited for, its settling
+ * isn't.
  */
 void p2pmem_holds_revoke(struct p2pmem *p, bool all)
 {
@@ -653,8 +664,10 @@ void p2pmem_holds_revoke(struct p2pmem *p, bool all)
 		h->ops->revoke(h->ctx);
 		p2pmem_count(p, P2PMEM_STAT_REVOKES, 1);
 		callback_returned(p, h, h->ops->settle ? HOLD_UNSETTLED :
-							 HOLD_REVOKED);
+							 HOLD_REVOKED, true);
 	}
+	if (all)
+		wait_event(p->revoked, !READ_ONCE(p->revoking));
 }
 
 /**
@@ -671,6 +684,7 @@ void p2pmem_holds_settle(struct p2pmem *p, bool all)
 
 	while ((h = next_to_settle(p, all))) {
 		h->ops->settle(h->ctx, all);
-		callback_returned(p, h, all ? HOLD_REVOKED : HOLD_UNSETTLED);
+		callback_returned(p, h, all ? HOLD_REVOKED : HOLD_UNSETTLED,
+				  false);
 	}
 }

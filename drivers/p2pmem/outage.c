@@ -9,7 +9,12 @@
  * each hold that is older than the end of the outage gets EIO, once, as fsync() of a
  * file on a disk does it, by the same means (errseq_t). The sequence of errors is that
  * of the inode that all files of the donation map; how far each has seen it is in its
- * struct file and in its hold. While the outage lasts nothing is durable.
+ * struct file and in its hold. While the outage lasts nothing is durable. Programs
+ * have no mapping of it then, for what they read would be no content of theirs (all
+ * ones, as a rule), and get SIGBUS; afterwards faults bring the same pages again. Holds
+ * stay, and with them keys and dma-bufs, which are to be as good as before afterwards:
+ * who reads under one meanwhile gets what the device gives, and is told only when it
+ * asks whether its writes are durable.
  *
  * The content of volatile memory is gone. Nobody shall take for data what is there
  * instead, least of all a peer with a key, or a disk that O_DIRECT writes it to. So
@@ -18,10 +23,16 @@
  * pins, as long as others want, while who has begun the reset has the function
  * locked; and the pages that the PCI layer makes can't be given back before the
  * driver unbinds. Who has pages pinned, for I/O under way, has them until it is
- * done, and the region as long: nobody else gets what is written late.
+ * done, and the region as long: nobody else gets what is written late. The same goes
+ * for DMA of dma-buf importers: the fences aren't waited for (hold.c: it isn't settled),
+ * what they are on stays theirs.
  *
  * Until the end nobody gets volatile memory: it could not be zeroed.
+ *
+ * Nothing here waits for others without a bound: for mmap() and faults that are within
+ * the gate, revoke callbacks that run, programs that are about to have a VMA linked.
  */
+#include <linux/delay.h>
 #include <linux/fs.h>
 #include <linux/mm.h>
 #include <linux/module.h>
@@ -92,6 +103,17 @@ int p2pmem_region_enter(struct p2pmem_region *r)
 }
 
 /**
+ * p2pmem_is_out() - may no program have it mapped, for now?
+ * @p: the donation, entered
+ */
+bool p2pmem_is_out(struct p2pmem *p)
+{
+	lockdep_assert_held(&p->gate);
+
+	return READ_ONCE(p->out);
+}
+
+/**
  * p2pmem_notify_outage() - there was an outage, and it is over
  * @p: what p2pmem_donate() returned, not yet withdrawn
  *
@@ -125,21 +147,31 @@ static void set_out(struct p2pmem *p, bool out)
 	up_write(&p->gate);
 }
 
+/*
+ * Once may not do: a mmap() that got through the gate before it closed has its pages in
+ * a VMA that the inode doesn't know yet. It soon will.
+ */
 static void unmap(struct p2pmem *p)
 {
-	unmap_mapping_range(p->inode->i_mapping, 0, 0, 1);
+	for (;;) {
+		unmap_mapping_range(p->inode->i_mapping, 0, 0, 1);
+		if (!p2pmem_regions_mapped(p))
+			return;
+		usleep_range(500, 2000);
+	}
 }
 
 /**
  * p2pmem_outage_begin() - the memory is about to stop working for a while
  * @p: what p2pmem_donate() returned, not yet withdrawn, in no outage
  *
- * When this returns nothing is durable where the memory is persistent. Where it isn't,
- * holds are revoked, programs get SIGBUS, nobody gets memory: it is as if it had been
- * withdrawn, but for pins, which aren't waited for.
+ * When this returns programs get SIGBUS, and nothing is durable where the memory is
+ * persistent. Where it isn't, holds are revoked and nobody gets memory: it is as if it
+ * had been withdrawn, but for pins, and DMA of dma-buf importers, which aren't waited
+ * for.
  *
- * Context: process context, sleeps; from the donor's reset_prepare() or suspend(), with
- * nothing else of this donation under way.
+ * Context: process context, sleeps; from the donor's reset_prepare() or
+ * suspend(), with nothing else of this donation under way.
  */
 void p2pmem_outage_begin(struct p2pmem *p)
 {
@@ -147,13 +179,9 @@ void p2pmem_outage_begin(struct p2pmem *p)
 		 p->d.persistent ? "nothing is durable until it ends" :
 				   "what is in use is taken away");
 	set_out(p, true);
-	if (!p->d.persistent) {
-		/* a callback that a new level has begun ends as well */
-		mutex_lock(&p->rule_lock);
+	if (!p->d.persistent)
 		p2pmem_holds_revoke(p, true);
-		mutex_unlock(&p->rule_lock);
-		unmap(p);
-	}
+	unmap(p);
 	p2pmem_event(p, "outage", "OUTAGE", "begin");
 }
 EXPORT_SYMBOL_GPL(p2pmem_outage_begin);
@@ -168,9 +196,6 @@ EXPORT_SYMBOL_GPL(p2pmem_outage_begin);
  */
 void p2pmem_outage_end(struct p2pmem *p)
 {
-	/* an mmap() that was under way had a VMA that the inode didn't know yet */
-	if (!p->d.persistent)
-		unmap(p);
 	p2pmem_notify_outage(p);
 	set_out(p, false);
 	dev_info(&p->dev, "outage: over%s\n",

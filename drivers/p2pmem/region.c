@@ -337,6 +337,20 @@ unsigned long p2pmem_regions_busy(struct p2pmem *p)
 	return count_used(p, busy);
 }
 
+static bool mapped(struct page *page)
+{
+	return folio_mapped(page_folio(page));
+}
+
+/**
+ * p2pmem_regions_mapped() - how many pages some program has mapped
+ * @p: the donation
+ */
+unsigned long p2pmem_regions_mapped(struct p2pmem *p)
+{
+	return count_used(p, mapped);
+}
+
 /**
  * p2pmem_regions_gone() - the pages are about to go
  * @p: the donation, in which no page is pinned or mapped

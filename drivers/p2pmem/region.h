@@ -56,6 +56,7 @@ u64 p2pmem_available(struct p2pmem *p);
 void p2pmem_reap(struct work_struct *work);
 unsigned long p2pmem_regions_pinned(struct p2pmem *p);
 unsigned long p2pmem_regions_busy(struct p2pmem *p);
+unsigned long p2pmem_regions_mapped(struct p2pmem *p);
 void p2pmem_regions_gone(struct p2pmem *p);
 
 static inline struct page *p2pmem_region_page(const struct p2pmem_region *r,

@@ -6,15 +6,21 @@ a device loses in a reset, QEMU's doesn't."""
 
 import ctypes
 import errno
+import mmap
 import os
 import signal
+import threading
+import time
 
+from p2pmem_dmabuf import Importer
 from p2pmem_guest import (PAGE, PCI, Bar, Mapping, Taker, attach, attr, available, bind,
-                          detach, fork, libc, main, opened, reap, unbind, write)
+                          detach, fork, libc, main, opened, reap, set_attr, unbind,
+                          wait_for, write)
 from p2pmem_ioctl import alloc, close, export, flush
 from p2pmem_nvme import CMBMSC, CMSE, CRE, EN, MS_SYNC, PMRCTL, Uevents, functions, registers
 from p2pmem_rdma import Rdma, rdmanode
 from p2pmem_take import PERSISTENT
+from p2pmem_unplug import touch
 from pyverbs.mr import DmaBufMR
 from pyverbs.pyverbs_error import PyverbsRDMAError
 
@@ -155,6 +161,87 @@ class OutageTest(Rdma):
         Mapping(volatile, PAGE).unmap()
         close(fd, volatile, region)
 
+    def test_mappings_of_persistent_memory(self):
+        """In an outage there are none, and afterwards the same ones."""
+        unbind(self.bdf)
+        fd = opened(self.bind_nvme("pmr"))
+        m, region = Mapping(fd, 4 * PAGE), alloc(fd, PAGE, 2 * PAGE)
+        m.put(2 * PAGE, WORDS)
+        for _ in range(2):
+            self.taker.suspend(self.both)
+            for at in (0, 2 * PAGE):
+                self.assertTrue(touch(m.address + at))
+            for what in (fd, region):
+                self.fails(errno.EIO, Mapping, what, PAGE)
+            self.taker.resume(self.both)
+            self.assertEqual(m[2 * PAGE:2 * PAGE + len(WORDS)], WORDS)
+            m.put(0, WORDS)
+            self.assertEqual(Bar(self.both, 4).map[0:len(WORDS)], WORDS)
+            other = Mapping(region, PAGE)
+            self.assertEqual(other[0:len(WORDS)], WORDS)
+            other.unmap()
+        m.unmap()
+        close(fd, region)
+
+    def test_mappings_that_are_being_made(self):
+        """When an outage has begun no program has one."""
+        unbind(self.bdf)
+        name, flag = self.bind_nvme("pmr"), memoryview(mmap.mmap(-1, PAGE))
+
+        def child():
+            fd = opened(name)
+            while not flag[1]:
+                out = flag[0]
+                try:
+                    m = Mapping(fd, 8 * PAGE)
+                except OSError as e:
+                    if e.errno != errno.EIO:
+                        raise
+                    continue
+                got = m[7 * PAGE:7 * PAGE + 1]
+                # it has lasted all the time, as far as the parent knows
+                if out and flag[0] == out:
+                    raise AssertionError(got)
+                m.unmap()
+
+        def parent():
+            while not flag[1]:
+                if reap(fork(child)) not in (0, -signal.SIGBUS):
+                    raise AssertionError("see above")
+
+        pids = [fork(parent) for _ in range(3)]
+        for number in range(1, 60):
+            self.taker.suspend(self.both)
+            flag[0] = number
+            time.sleep(0.01)
+            flag[0] = 0
+            self.taker.resume(self.both)
+            time.sleep(0.01 * (number % 3))
+        flag[1] = 1
+        self.assertEqual([reap(pid) for pid in pids], [0] * 3)
+
+    def test_dma_and_rules_are_not_waited_for(self):
+        """Neither DMA into a dma-buf that is under way, nor a new level that waits for
+        it, keeps a reset."""
+        region = alloc(self.fd, PAGE)
+        buf = export(region)
+        importer = Importer(buf, self.both)
+        importer.fence()
+        level = threading.Thread(target=set_attr, args=(self.name, "level", "function"))
+        level.start()
+        self.assertTrue(wait_for(lambda: importer.notified() == 1))
+        self.assertTrue(level.is_alive())
+        reset = threading.Thread(target=self.reset, args=(self.bdf,))
+        reset.start()
+        reset.join(5)
+        alive = reset.is_alive(), level.is_alive()
+        importer.signal()
+        level.join(10)
+        reset.join(10)
+        self.assertEqual(alive, (False, True))
+        importer.close()
+        close(region, buf)
+
     def lost(self, bdf, name, outage):
         """Volatile memory: whoever has some has it no more, but the device stays."""
         fd, events = opened(name), Uevents()
@@ -213,4 +300,4 @@ class OutageTest(Rdma):
 
 
 if __name__ == "__main__":
-    main("p2pmem_bar", NVME_DRIVER, "p2pmem_taker", "srnic")
+    main("p2pmem_bar", NVME_DRIVER, "p2pmem_taker", "p2pmem_importer", "srnic")
