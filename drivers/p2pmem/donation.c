@@ -282,8 +282,7 @@ static int set_up(struct p2pmem *p)
 
 	/* what others use is not to be written to, and works for them */
 	if (!p2pmem_backing_shared(p->backing))
-		ret = p2pmem_selftest(&p->d.pdev->dev, p->d.bar, p->io,
-				      p->d.size, p->d.persistent);
+		ret = p2pmem_selftest(p, "refused");
 	if (ret)
 		goto unmap_io;
 

@@ -44,7 +44,9 @@ struct p2pmem_stats;
  *	@gate.
  * @out: in an outage, see outage.c. Set a little before @gate is taken, cleared
  *	under it. To flush takes no @gate.
- * @dying: set a little before @dead, to cut long work under @gate short
+ * @failed: the end of an outage has been tried in vain. Only who begins and ends
+ *	outages looks at it, whom the donor serialises.
+ * @dying: set before @dead, to cut long work under @gate and in attributes short
  * @lock: protects what follows
  * @gone: no page may be looked at any more
  * @pool: which pages are in use
@@ -82,6 +84,7 @@ struct p2pmem {
 	struct rw_semaphore gate;
 	bool dead;
 	bool out;
+	bool failed;
 	bool dying;
 
 	struct mutex lock;	/* protects all below */
@@ -130,7 +133,6 @@ const char *p2pmem_kind_name(enum p2pmem_kind kind);
 extern const struct file_operations p2pmem_fops;
 
 /* selftest.c */
-int p2pmem_selftest(struct device *dev, int bar, void __iomem *io, u64 size,
-		    bool persistent);
+int p2pmem_selftest(const struct p2pmem *p, const char *verdict);
 
 #endif /* _P2PMEM_DONATION_H */

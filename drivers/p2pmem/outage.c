@@ -27,7 +27,10 @@
  * for DMA of dma-buf importers: the fences aren't waited for (hold.c: it isn't settled),
  * what they are on stays theirs.
  *
- * Until the end nobody gets volatile memory: it could not be zeroed.
+ * Until the end nobody gets volatile memory: it could not be zeroed. A reset may also
+ * fail. So before the end the function must answer, and volatile memory, which nobody
+ * has then, be memory by the same test as when it was donated. Else the outage goes on,
+ * until the end of another one is tried, or the donor goes.
  *
  * Nothing here waits for others without a bound: for mmap() and faults that are within
  * the gate, revoke callbacks that run, programs that are about to have a VMA linked.
@@ -37,6 +40,7 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/pagemap.h>
+#include <linux/pci.h>
 
 #include "donation.h"
 #include "events.h"
@@ -163,18 +167,20 @@ static void unmap(struct p2pmem *p)
 
 /**
  * p2pmem_outage_begin() - the memory is about to stop working for a while
- * @p: what p2pmem_donate() returned, not yet withdrawn, in no outage
+ * @p: what p2pmem_donate() returned, not yet withdrawn
  *
  * When this returns programs get SIGBUS, and nothing is durable where the memory is
  * persistent. Where it isn't, holds are revoked and nobody gets memory: it is as if it
  * had been withdrawn, but for pins, and DMA of dma-buf importers, which aren't waited
- * for.
+ * for. In an outage that an error has prolonged, it is the next one.
  *
- * Context: process context, sleeps; from the donor's reset_prepare() or
- * suspend(), with nothing else of this donation under way.
+ * Context: process context, sleeps; from the donor's reset_prepare(), error_detected()
+ * or suspend(), with nothing else of this donation under way.
  */
 void p2pmem_outage_begin(struct p2pmem *p)
 {
+	if (p->dying)
+		return;
 	dev_warn(&p->dev, "outage: %s\n",
 		 p->d.persistent ? "nothing is durable until it ends" :
 				   "what is in use is taken away");
@@ -186,20 +192,63 @@ void p2pmem_outage_begin(struct p2pmem *p)
 }
 EXPORT_SYMBOL_GPL(p2pmem_outage_begin);
 
-/**
- * p2pmem_outage_end() - the memory works again
- * @p: what p2pmem_outage_begin() was called with
- *
- * If it doesn't (yet), @persist must say so.
- *
- * Context: as for p2pmem_outage_begin().
- */
-void p2pmem_outage_end(struct p2pmem *p)
+static const char verdict[] = "stays out until a reset that helps, or a new bind";
+
+static bool answers(const struct p2pmem *p)
+{
+	struct pci_dev *pdev = p->d.pdev;
+	u16 command;
+
+	if (pci_read_config_word(pdev, PCI_COMMAND, &command) || PCI_POSSIBLE_ERROR(command))
+		pci_err(pdev, "p2pmem: BAR %d %s: the function doesn't answer\n",
+			p->d.bar, verdict);
+	else if (!(command & PCI_COMMAND_MEMORY))
+		pci_err(pdev, "p2pmem: BAR %d %s: the function's memory is switched off\n",
+			p->d.bar, verdict);
+	else
+		return true;
+	return false;
+}
+
+/* Holders may write to persistent memory at any time, which a test would undo. */
+static bool works(const struct p2pmem *p)
+{
+	return answers(p) && (p->d.persistent || !p2pmem_selftest(p, verdict));
+}
+
+static void end(struct p2pmem *p)
 {
 	p2pmem_notify_outage(p);
 	set_out(p, false);
 	dev_info(&p->dev, "outage: over%s\n",
 		 p->d.persistent ? ", what was written meanwhile is lost" : "");
 	p2pmem_event(p, "outage", "OUTAGE", "end");
+	if (p->failed)
+		p2pmem_notify_health(p, "ok");
+	p->failed = false;
+}
+
+/**
+ * p2pmem_outage_end() - the memory works again
+ * @p: what p2pmem_outage_begin() was called with. If it wasn't, nothing happens.
+ *
+ * That is tried, but for what persistent memory contains: if it doesn't keep what is
+ * written (yet), @persist must say so. If it fails the outage goes on, which a line in
+ * the log and the health say. The end may be tried again, as may another beginning.
+ *
+ * Context: as for p2pmem_outage_begin().
+ * Return: 0, -EIO if the outage goes on.
+ */
+int p2pmem_outage_end(struct p2pmem *p)
+{
+	if (p->dying || !p->out)
+		return 0;
+	if (works(p)) {
+		end(p);
+		return 0;
+	}
+	p->failed = true;
+	p2pmem_notify_health(p, "out of order");
+	return -EIO;
 }
 EXPORT_SYMBOL_GPL(p2pmem_outage_end);

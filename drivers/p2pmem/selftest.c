@@ -8,9 +8,9 @@
  * back. The content is restored whatever the outcome: persistent memory must
  * survive being looked at.
  */
-#include <linux/device.h>
 #include <linux/io.h>
 #include <linux/io-64-nonatomic-lo-hi.h>
+#include <linux/pci.h>
 
 #include "donation.h"
 
@@ -40,21 +40,21 @@ static void fill(void __iomem *io, const struct probe *pr, u64 salt)
 	wmb();
 }
 
-static int compare(struct device *dev, int bar, void __iomem *io,
-		   const struct probe *pr, u64 salt)
+static int compare(const struct p2pmem *p, const char *verdict, const struct probe *pr,
+		   u64 salt)
 {
 	int i, w;
 
 	for (i = 0; i < PROBES; i++) {
 		for (w = 0; w < PROBE_WORDS; w++) {
 			u64 at = pr[i].offset + w * 8;
-			u64 want = pattern(at, salt), got = readq(io + at);
+			u64 want = pattern(at, salt), got = readq(p->io + at);
 
 			if (got == want)
 				continue;
-			dev_err(dev,
-				"p2pmem: BAR %d refused: no memory behind it (at %#llx wrote %016llx, read %016llx)\n",
-				bar, at, want, got);
+			pci_err(p->d.pdev,
+				"p2pmem: BAR %d %s: no memory behind it (at %#llx wrote %016llx, read %016llx)\n",
+				p->d.bar, verdict, at, want, got);
 			return -ENODEV;
 		}
 	}
@@ -86,24 +86,24 @@ static bool others_kept(void __iomem *io, const struct probe *pr, int probe, int
  * Memory that keeps its content keeps it through this as well: one word at a time is
  * in danger, for as long as it takes to read it back.
  */
-static int test_words(struct device *dev, int bar, void __iomem *io, const struct probe *pr)
+static int test_words(const struct p2pmem *p, const char *verdict, const struct probe *pr)
 {
 	int i, w;
 
 	for (i = 0; i < PROBES; i++) {
 		for (w = 0; w < PROBE_WORDS; w++) {
 			u64 offset = pr[i].offset + w * 8;
-			void __iomem *at = io + offset;
+			void __iomem *at = p->io + offset;
 			u64 saved = pr[i].saved[w];
 			bool good;
 
-			good = word_works(at, ~saved) && others_kept(io, pr, i, w);
+			good = word_works(at, ~saved) && others_kept(p->io, pr, i, w);
 			good = word_works(at, pattern(offset, saved)) && good;
 			good = word_works(at, saved) && good;
 			if (good)
 				continue;
-			dev_err(dev, "p2pmem: BAR %d refused: no memory behind it (at %#llx)\n",
-				bar, offset);
+			pci_err(p->d.pdev, "p2pmem: BAR %d %s: no memory behind it (at %#llx)\n",
+				p->d.bar, verdict, offset);
 			return -ENODEV;
 		}
 	}
@@ -112,17 +112,15 @@ static int test_words(struct device *dev, int bar, void __iomem *io, const struc
 
 /**
  * p2pmem_selftest() - write, read back and restore
- * @dev: for the message
- * @bar: for the message
- * @io: mapping of the range
- * @size: its size in bytes, a multiple of the page size
- * @persistent: its content matters
+ * @p: the donation, its range mapped. Whether its content matters it says itself.
+ * @verdict: what becomes of it if it fails, for the message
  *
  * Return: 0, or -ENODEV after one line that says what was found.
  */
-int p2pmem_selftest(struct device *dev, int bar, void __iomem *io, u64 size,
-		    bool persistent)
+int p2pmem_selftest(const struct p2pmem *p, const char *verdict)
 {
+	u64 size = p->d.size;
+	void __iomem *io = p->io;
 	struct probe pr[PROBES] = {
 		{ .offset = 0 },
 		{ .offset = size / 2 },
@@ -134,15 +132,15 @@ int p2pmem_selftest(struct device *dev, int bar, void __iomem *io, u64 size,
 		for (w = 0; w < PROBE_WORDS; w++)
 			pr[i].saved[w] = readq(io + pr[i].offset + w * 8);
 
-	if (persistent)
-		return test_words(dev, bar, io, pr);
+	if (p->d.persistent)
+		return test_words(p, verdict, pr);
 
 	fill(io, pr, 0);
-	ret = compare(dev, bar, io, pr, 0);
+	ret = compare(p, verdict, pr, 0);
 	if (!ret) {
 		/* the inverse, so that every bit was seen in both states */
 		fill(io, pr, ~0ULL);
-		ret = compare(dev, bar, io, pr, ~0ULL);
+		ret = compare(p, verdict, pr, ~0ULL);
 	}
 
 	for (i = 0; i < PROBES; i++)

@@ -74,6 +74,9 @@
  *		p2pmem_outage_end(pci_get_drvdata(pdev));
  *	}
  *
+ * An error on the bus that freezes the function is such a time as well; if it is not to
+ * come back, p2pmem_take_away() is what its driver may do at once.
+ *
  * A driver with more than one range donates each. One whose memory is persistent
  * sets @persistent and, unless a read of the memory is all that makes writes durable,
  * an op for it::
@@ -155,7 +158,7 @@ void p2pmem_withdraw(struct p2pmem *p);
 void p2pmem_notify_health(struct p2pmem *p, const char *text);
 void p2pmem_notify_outage(struct p2pmem *p);
 void p2pmem_outage_begin(struct p2pmem *p);
-void p2pmem_outage_end(struct p2pmem *p);
+int p2pmem_outage_end(struct p2pmem *p);
 
 /**
  * struct p2pmem_hold_ops - callbacks to the holder of a range

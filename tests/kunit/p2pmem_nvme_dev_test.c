@@ -58,6 +58,7 @@ static void __iomem *ioremap_wc_fake(struct device *dev, resource_size_t at, res
  * @out: outages that last
  * @over: outages that have ended
  * @told: outages that p2pmem was told of afterwards
+ * @taken: donations that were taken away
  * @was_on: the PMR was on when its donation ended, and not watched any more
  * @ready: makes the PMR ready
  */
@@ -79,6 +80,7 @@ struct fake {
 	int out;
 	int over;
 	int told;
+	int taken;
 	bool was_on;
 	struct delayed_work ready;
 };
@@ -143,10 +145,16 @@ void p2pmem_outage_begin(struct p2pmem *p)
 	fake->out++;
 }
 
-void p2pmem_outage_end(struct p2pmem *p)
+int p2pmem_outage_end(struct p2pmem *p)
 {
 	fake->out--;
 	fake->over++;
+	return 0;
+}
+
+void p2pmem_take_away(struct p2pmem *p)
+{
+	fake->taken++;
 }
 
 void p2pmem_notify_outage(struct p2pmem *p)
@@ -502,6 +510,52 @@ static void away_and_back(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake->told, 0);
 }
 
+/* an error on the bus may come in a reset, and end without having begun */
+static void away_twice_and_back_twice(struct kunit *test)
+{
+	add_both(test, BAR_4_NOW);
+	p2pmem_nvme_back(&fake->n);
+	KUNIT_EXPECT_EQ(test, fake->over, 0);
+	away(test);
+	away(test);
+	back(test);
+	p2pmem_nvme_back(&fake->n);
+	KUNIT_EXPECT_EQ(test, fake->over, 2);
+	p2pmem_nvme_doubt(&fake->n);
+	KUNIT_EXPECT_EQ(test, fake->told, 2);
+}
+
+/* it is not watched any more, and nothing brings it back */
+static void expect_lost(struct kunit *test)
+{
+	int over = fake->over;
+
+	p2pmem_nvme_lost(&fake->n);
+	KUNIT_EXPECT_EQ(test, fake->taken, 2);
+	KUNIT_EXPECT_EQ(test, fake->withdrawn, 0);
+	KUNIT_EXPECT_FALSE(test, fake->watched);
+	p2pmem_nvme_away(&fake->n);
+	p2pmem_nvme_back(&fake->n);
+	KUNIT_EXPECT_EQ(test, fake->over, over);
+	KUNIT_EXPECT_FALSE(test, fake->watched);
+	p2pmem_nvme_pmr_remove(&fake->n);
+	p2pmem_nvme_cmb_remove(&fake->n);
+	KUNIT_EXPECT_EQ(test, fake->withdrawn, 2);
+}
+
+static void lost(struct kunit *test)
+{
+	add_both(test, BAR_4_NOW);
+	expect_lost(test);
+}
+
+static void lost_while_away(struct kunit *test)
+{
+	add_both(test, BAR_4_NOW);
+	away(test);
+	expect_lost(test);
+}
+
 /* what isn't well when it is back ends by itself, whenever that is */
 static void back_but_ill(struct kunit *test)
 {
@@ -564,6 +618,9 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(barriers),
 	KUNIT_CASE(pmr_ill_for_a_while),
 	KUNIT_CASE(away_and_back),
+	KUNIT_CASE(away_twice_and_back_twice),
+	KUNIT_CASE(lost),
+	KUNIT_CASE(lost_while_away),
 	KUNIT_CASE(back_but_ill),
 	KUNIT_CASE(slow_controller),
 	KUNIT_CASE(barrier_of_the_pmr),

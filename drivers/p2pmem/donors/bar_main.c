@@ -244,6 +244,8 @@ static int bar_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	if (!ret)
 		ret = donate_all(pdev, donor, mine, who);
 	pci_set_drvdata(pdev, donor);
+	/* for after an error */
+	pci_save_state(pdev);
 free:
 	kfree(mine);
 	return ret;
@@ -263,6 +265,11 @@ static void each(struct device *dev, void (*what)(struct p2pmem *p))
 		what(donor->p[i]);
 }
 
+static void end_outage(struct p2pmem *p)
+{
+	p2pmem_outage_end(p);
+}
+
 static void bar_reset_prepare(struct pci_dev *pdev)
 {
 	each(&pdev->dev, p2pmem_outage_begin);
@@ -270,10 +277,46 @@ static void bar_reset_prepare(struct pci_dev *pdev)
 
 static void bar_reset_done(struct pci_dev *pdev)
 {
-	each(&pdev->dev, p2pmem_outage_end);
+	/* what was saved for the reset has been used up */
+	pci_save_state(pdev);
+	each(&pdev->dev, end_outage);
+}
+
+static pci_ers_result_t bar_error_detected(struct pci_dev *pdev, pci_channel_state_t state)
+{
+	switch (state) {
+	case pci_channel_io_normal:
+		/* nobody says which transaction was in error: it may have been a write */
+		each(&pdev->dev, p2pmem_notify_outage);
+		return PCI_ERS_RESULT_CAN_RECOVER;
+	case pci_channel_io_frozen:
+		each(&pdev->dev, p2pmem_outage_begin);
+		return PCI_ERS_RESULT_NEED_RESET;
+	default:
+		/* what waits for others is left to remove() */
+		each(&pdev->dev, p2pmem_take_away);
+		return PCI_ERS_RESULT_DISCONNECT;
+	}
+}
+
+static pci_ers_result_t bar_slot_reset(struct pci_dev *pdev)
+{
+	pci_restore_state(pdev);
+	pci_save_state(pdev);
+	return pci_device_is_present(pdev) ? PCI_ERS_RESULT_RECOVERED :
+					     PCI_ERS_RESULT_DISCONNECT;
+}
+
+/* also where no outage has begun */
+static void bar_recovered(struct pci_dev *pdev)
+{
+	each(&pdev->dev, end_outage);
 }
 
 static const struct pci_error_handlers bar_err_handlers = {
+	.error_detected	= bar_error_detected,
+	.slot_reset	= bar_slot_reset,
+	.resume		= bar_recovered,
 	.reset_prepare	= bar_reset_prepare,
 	.reset_done	= bar_reset_done,
 };
@@ -286,7 +329,8 @@ static int bar_suspend(struct device *dev)
 
 static int bar_resume(struct device *dev)
 {
-	each(dev, p2pmem_outage_end);
+	pci_save_state(to_pci_dev(dev));
+	each(dev, end_outage);
 	return 0;
 }
 

@@ -29,9 +29,11 @@
  * @ill_lock: protects @ill; taken in any context, nothing is taken under it
  * @ill: the PMR has been seen not to keep what is written, and p2pmem has not been
  *	told since that this is over
+ * @away: being reset, or asleep
+ * @lost: it will not come back
  *
  * The rest has no lock: the driver core calls probe, remove, suspend and resume, and
- * the reset callbacks one at a time, and persist and @watch only read.
+ * the reset and error callbacks one at a time, and persist and @watch only read.
  */
 struct p2pmem_nvme {
 	struct pci_dev *pdev;
@@ -50,6 +52,8 @@ struct p2pmem_nvme {
 	enum p2pmem_nvme_health health;
 	spinlock_t ill_lock;	/* protects ill */
 	bool ill;
+	bool away;
+	bool lost;
 };
 
 /* nvme_main.c */
@@ -78,6 +82,8 @@ void p2pmem_nvme_health_stop(struct p2pmem_nvme *n);
 /* nvme_power.c */
 void p2pmem_nvme_away(struct p2pmem_nvme *n);
 void p2pmem_nvme_back(struct p2pmem_nvme *n);
+void p2pmem_nvme_doubt(struct p2pmem_nvme *n);
+void p2pmem_nvme_lost(struct p2pmem_nvme *n);
 
 /* nvme_sysfs.c */
 extern const struct attribute_group *p2pmem_nvme_groups[];

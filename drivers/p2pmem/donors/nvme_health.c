@@ -30,7 +30,6 @@ static void watch(struct work_struct *work)
  */
 void p2pmem_nvme_health_init(struct p2pmem_nvme *n)
 {
-	n->health = p2pmem_nvme_health_decode(readl(n->regs + NVME_PMRSTS));
 	INIT_DELAYED_WORK(&n->watch, watch);
 	disable_delayed_work(&n->watch);
 }
@@ -38,6 +37,7 @@ void p2pmem_nvme_health_init(struct p2pmem_nvme *n)
 /** p2pmem_nvme_health_start() - watch; the PMR has been donated, or is back */
 void p2pmem_nvme_health_start(struct p2pmem_nvme *n)
 {
+	n->health = p2pmem_nvme_health_decode(readl(n->regs + NVME_PMRSTS));
 	p2pmem_notify_health(n->pmr_donation, p2pmem_nvme_health_name(n->health));
 	enable_delayed_work(&n->watch);
 	schedule_delayed_work(&n->watch, INTERVAL);

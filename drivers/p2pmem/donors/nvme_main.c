@@ -120,6 +120,9 @@ static int nvme_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		ret = map_registers(n);
 	if (!ret)
 		ret = offer(n);
+	/* for after an error */
+	if (!ret)
+		pci_save_state(pdev);
 	return ret;
 }
 
@@ -142,10 +145,46 @@ static void nvme_reset_done(struct pci_dev *pdev)
 {
 	struct p2pmem_nvme *n = pci_get_drvdata(pdev);
 
+	/* what was saved for the reset has been used up */
+	pci_save_state(pdev);
 	p2pmem_nvme_back(n);
 }
 
+static pci_ers_result_t nvme_error_detected(struct pci_dev *pdev, pci_channel_state_t state)
+{
+	struct p2pmem_nvme *n = pci_get_drvdata(pdev);
+
+	switch (state) {
+	case pci_channel_io_normal:
+		p2pmem_nvme_doubt(n);
+		return PCI_ERS_RESULT_CAN_RECOVER;
+	case pci_channel_io_frozen:
+		p2pmem_nvme_away(n);
+		return PCI_ERS_RESULT_NEED_RESET;
+	default:
+		p2pmem_nvme_lost(n);
+		return PCI_ERS_RESULT_DISCONNECT;
+	}
+}
+
+static pci_ers_result_t nvme_slot_reset(struct pci_dev *pdev)
+{
+	pci_restore_state(pdev);
+	pci_save_state(pdev);
+	return pci_device_is_present(pdev) ? PCI_ERS_RESULT_RECOVERED :
+					     PCI_ERS_RESULT_DISCONNECT;
+}
+
+/* also where it wasn't away */
+static void nvme_recovered(struct pci_dev *pdev)
+{
+	p2pmem_nvme_back(pci_get_drvdata(pdev));
+}
+
 static const struct pci_error_handlers nvme_err_handlers = {
+	.error_detected	= nvme_error_detected,
+	.slot_reset	= nvme_slot_reset,
+	.resume		= nvme_recovered,
 	.reset_prepare	= nvme_reset_prepare,
 	.reset_done	= nvme_reset_done,
 };
@@ -158,6 +197,7 @@ static int nvme_suspend(struct device *dev)
 
 static int nvme_resume(struct device *dev)
 {
+	pci_save_state(to_pci_dev(dev));
 	p2pmem_nvme_back(dev_get_drvdata(dev));
 	return 0;
 }

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """Resets and sleep: what the memory loses meanwhile, and who is told. Donors: bar:16M,
-bar:16M, and both:16M as the third NVMe controller. The kernel has iomem=relaxed: what
+bar:16M, and both:16M as the third NVMe controller; a bar on a root port of its own, for
+errors that QEMU makes, on kernels that look for them. The kernel has iomem=relaxed: what
 a device loses in a reset, QEMU's doesn't."""
 
 import ctypes
@@ -9,13 +10,15 @@ import errno
 import mmap
 import os
 import signal
+import subprocess
 import threading
 import time
 
 from p2pmem_dmabuf import Importer
-from p2pmem_guest import (PAGE, PCI, Bar, Mapping, Taker, attach, attr, available, bind,
-                          detach, fork, libc, main, opened, reap, set_attr, unbind,
-                          wait_for, write)
+from p2pmem_guest import (IVSHMEM, PAGE, PCI, Bar, Mapping, Taker, attach, attr, available,
+                          bind, detach, donation, donations, fork, libc, log_mark, log_since,
+                          main, monitor, opened, pci_functions, port_above, reap, set_attr,
+                          unbind, wait_for, write)
 from p2pmem_ioctl import alloc, close, export, flush
 from p2pmem_nvme import CMBMSC, CMSE, CRE, EN, MS_SYNC, PMRCTL, Uevents, functions, registers
 from p2pmem_rdma import Rdma, rdmanode
@@ -26,6 +29,17 @@ from pyverbs.pyverbs_error import PyverbsRDMAError
 
 NVME_DRIVER = "p2pmem_nvme"
 WORDS = b"written in an outage"
+ROOT_PORT = ("0x1b36", "0x000c")
+OUT_OF_ORDER = "out of order"
+# pci_ers_result_t
+CAN_RECOVER, NEED_RESET, DISCONNECT, RECOVERED = range(2, 6)
+
+
+def config(bdf, *what):
+    """Look at a register of a function, or set some."""
+    done = subprocess.run(["setpci", "-s", bdf, *what], check=True, capture_output=True,
+                          text=True)
+    return done.stdout.strip()
 
 
 def msync(m):
@@ -220,6 +234,63 @@ class OutageTest(Rdma):
         flag[1] = 1
         self.assertEqual([reap(pid) for pid in pids], [0] * 3)
 
+    def stays_out(self, why):
+        """A line says why, and nobody gets it."""
+        mark = log_mark("p2pmem test: stays out")
+        self.taker.error(self.bdf, Taker.RECOVERED)
+        lines = [i for i in log_since(mark) if "stays out until a reset that helps" in i]
+        self.assertEqual(len(lines), 1, lines)
+        self.assertIn(why, lines[0])
+        self.assertEqual(attr(self.name, "health"), OUT_OF_ORDER)
+        self.fails(errno.EIO, opened, self.name)
+        self.fails(errno.EIO, Mapping, self.fd, PAGE)
+
+    def test_a_reset_that_fails(self):
+        """Volatile memory is tested before anybody gets it."""
+        events, m = Uevents(), Mapping(self.fd, PAGE)
+        bar = config(self.bdf, "BASE_ADDRESS_2")
+        self.assertEqual(self.taker.error(self.bdf, Taker.FROZEN), NEED_RESET)
+        config(self.bdf, "COMMAND=0:2")
+        self.stays_out("the function's memory is switched off")
+        # where nobody looks for it
+        config(self.bdf, f"BASE_ADDRESS_2={int(bar, 16) ^ 1 << 26:08x}", "COMMAND=2:2")
+        self.stays_out("no memory behind it")
+        config(self.bdf, "BASE_ADDRESS_2=" + bar)
+        self.taker.error(self.bdf, Taker.RECOVERED)
+        self.assertEqual([events.next(self.name, "OUTAGE") for _ in range(2)],
+                         ["begin", "end"])
+        self.assertEqual(attr(self.name, "health"), "ok")
+        self.assertTrue(touch(m.address))
+        m.unmap()
+        m = Mapping(self.fd, PAGE)
+        self.assertEqual(m[0:PAGE], bytes(PAGE))
+        m.unmap()
+
+    def test_a_reset_that_fails_with_persistent_memory(self):
+        unbind(self.bdf)
+        write(PERSISTENT, "1")
+        self.name = bind(self.bdf)
+        fd = opened(self.name)
+        m = Mapping(fd, PAGE)
+        m.put(0, WORDS)
+        self.assertEqual(self.taker.error(self.bdf, Taker.FROZEN), NEED_RESET)
+        config(self.bdf, "COMMAND=0:2")
+        self.taker.error(self.bdf, Taker.RECOVERED)
+        self.assertEqual(attr(self.name, "health"), OUT_OF_ORDER)
+        self.assertTrue(touch(m.address))
+        self.fails(errno.EIO, msync, m)
+        self.fails(errno.EIO, msync, m)
+        self.reset(self.bdf)
+        self.assertTrue(touch(m.address))
+        config(self.bdf, "COMMAND=2:2")
+        self.reset(self.bdf)
+        self.assertEqual(attr(self.name, "health"), "ok")
+        self.assertEqual(m[0:len(WORDS)], WORDS)
+        self.fails(errno.EIO, msync, m)
+        msync(m)
+        m.unmap()
+        os.close(fd)
+
     def test_dma_and_rules_are_not_waited_for(self):
         """Neither DMA into a dma-buf that is under way, nor a new level that waits for
         it, keeps a reset."""
@@ -241,6 +312,130 @@ class OutageTest(Rdma):
         self.assertEqual(alive, (False, True))
         importer.close()
         close(region, buf)
+
+    def test_a_lost_function_and_rules(self):
+        """Nor is it waited for when the memory is taken away, but when it is withdrawn."""
+        region = alloc(self.fd, PAGE)
+        buf = export(region)
+        importer = Importer(buf, self.both)
+        importer.fence()
+        level = threading.Thread(target=set_attr, args=(self.name, "level", "function"))
+        level.start()
+        self.assertTrue(wait_for(lambda: importer.notified() == 1))
+        lost = threading.Thread(target=self.taker.error, args=(self.bdf, Taker.PERM_FAILURE))
+        lost.start()
+        lost.join(5)
+        alive = lost.is_alive()
+        leaving = threading.Thread(target=detach, args=(self.bdf,))
+        leaving.start()
+        leaving.join(1)
+        waits = leaving.is_alive()
+        importer.signal()
+        for thread in lost, level, leaving:
+            thread.join(10)
+        self.assertEqual((alive, waits, donations(self.bdf)), (False, True, []))
+        importer.close()
+        close(region, buf)
+
+    def test_errors_on_the_bus(self):
+        """What the kernel tells a driver; the function answers again, and may have
+        forgotten its place."""
+        m = Mapping(self.fd, PAGE)
+        self.assertEqual(self.taker.error(self.bdf, Taker.NON_FATAL), CAN_RECOVER)
+        self.taker.error(self.bdf, Taker.RECOVERED)
+        self.assertEqual(m[0:8], bytes(8))
+        self.fails(errno.EIO, msync, m)
+        msync(m)
+        for _ in range(2):
+            self.assertEqual(self.taker.error(self.bdf, Taker.FROZEN), NEED_RESET)
+            self.assertTrue(touch(m.address))
+            m.unmap()
+            self.fails(errno.EIO, Mapping, self.fd, PAGE)
+            config(self.bdf, "BASE_ADDRESS_2=0", "COMMAND=0:7")
+            self.assertEqual(self.taker.error(self.bdf, Taker.SLOT_RESET), RECOVERED)
+            self.taker.error(self.bdf, Taker.RECOVERED)
+            m = Mapping(self.fd, PAGE)
+            self.assertEqual(m[0:PAGE], bytes(PAGE))
+            # where nothing is QEMU reads as zero
+            m.put(0, WORDS)
+            self.assertEqual(m[0:len(WORDS)], WORDS)
+        m.unmap()
+
+    def test_errors_of_a_controller(self):
+        pmr = self.bind_nvme("pmr")
+        fd = opened(pmr)
+        m = Mapping(fd, PAGE)
+        m.put(0, WORDS)
+        self.assertEqual(self.taker.error(self.both, Taker.NON_FATAL), CAN_RECOVER)
+        self.taker.error(self.both, Taker.RECOVERED)
+        self.fails(errno.EIO, msync, m)
+        msync(m)
+        self.assertEqual(self.taker.error(self.both, Taker.FROZEN), NEED_RESET)
+        self.assertTrue(touch(m.address))
+        switch_off(self.both)
+        self.assertEqual(self.taker.error(self.both, Taker.SLOT_RESET), RECOVERED)
+        self.taker.error(self.both, Taker.RECOVERED)
+        self.assertEqual((attr(pmr, "health"), m[0:len(WORDS)]), ("ok", WORDS))
+        now = registers(self.both)
+        self.assertEqual((now["pmrctl"], now["cmbmsc"] & (CRE | CMSE)), (EN, CRE | CMSE))
+        self.fails(errno.EIO, msync, m)
+        msync(m)
+        m.unmap()
+        os.close(fd)
+
+    def taken_away(self, bdf, name):
+        """A function that is lost: nobody waits, and remove() finds what is to be done."""
+        fd = opened(name)
+        m = Mapping(fd, 2 * PAGE)
+        self.taker.pin(m.address + PAGE)
+        start = time.monotonic()
+        self.assertEqual(self.taker.error(bdf, Taker.PERM_FAILURE), DISCONNECT)
+        self.assertLess(time.monotonic() - start, 5)
+        self.assertEqual(donations(bdf), [])
+        self.assertTrue(touch(m.address))
+        self.fails(errno.ENODEV, Mapping, fd, PAGE)
+        # what the kernel may still say of it
+        self.reset(bdf)
+        self.assertEqual(self.taker.error(bdf, Taker.RECOVERED), 0)
+        self.assertEqual(donations(bdf), [])
+        leaving = threading.Thread(target=detach, args=(bdf,))
+        leaving.start()
+        leaving.join(1)
+        self.assertTrue(leaving.is_alive())
+        self.taker.unpin()
+        leaving.join(10)
+        self.assertFalse(leaving.is_alive())
+        m.unmap()
+        os.close(fd)
+
+    def test_a_function_that_is_lost(self):
+        self.taken_away(self.bdf, self.name)
+        self.name = bind(self.bdf)
+        self.taken_away(self.both, self.bind_nvme("pmr"))
+        fd = opened(self.bind_nvme("pmr"))
+        Mapping(fd, PAGE).unmap()
+        os.close(fd)
+
+    def test_a_fatal_error(self):
+        """QEMU has a root port report one: the kernel resets what is below."""
+        root = [i for i in pci_functions(IVSHMEM) if port_above(i) == ROOT_PORT
+                and os.path.exists(f"{PCI}{i}/../aer_rootport_total_err_fatal")]
+        if not root:
+            self.skipTest("this kernel doesn't look for errors of PCI Express")
+        bdf, = root
+        name = bind(bdf)
+        fd, events = opened(name), Uevents()
+        m = Mapping(fd, PAGE)
+        monitor("pcie_aer_inject_error far-bar2 DLP")
+        self.assertEqual([events.next(name, "OUTAGE") for _ in range(2)], ["begin", "end"])
+        self.assertTrue(touch(m.address))
+        m.unmap()
+        m = Mapping(fd, PAGE)
+        self.assertEqual(m[0:PAGE], bytes(PAGE))
+        self.assertEqual(donation(bdf), name)
+        m.unmap()
+        os.close(fd)
+        unbind(bdf)
 
     def lost(self, bdf, name, outage):
         """Volatile memory: whoever has some has it no more, but the device stays."""
