@@ -78,11 +78,7 @@ class DeviceDel(Way):
     is another one each time, as QEMU 7.2 can't give an ivshmem device the memory of one
     before."""
 
-    device, memory, number = "bar0", "mem-bar0", 0
-
-    def __init__(self, bdf):
-        super().__init__(bdf)
-        self.size = os.stat(PCI + bdf + "/resource2").st_size
+    device, memory, number, size = "bar0", "mem-bar0", 0, 16 << 20
 
     def gone(self):
         monitor("device_del " + self.device)
@@ -306,6 +302,7 @@ class UnplugTest(Rdma):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
+        cls.place = pci_functions(IVSHMEM)[0]
         subprocess.run(["modprobe", "-q", "nvme"], check=False)
         drives = sorted(pci_functions(NVME), key=bridges)[-2:]
         cls.disks = [disk_of(bdf) for bdf in drives]
@@ -315,7 +312,6 @@ class UnplugTest(Rdma):
             if bound(bdf):
                 unbind(bdf)
             write(PCI + bdf + "/driver_override", "\n")
-        cls.resources = resources()
         cls.log = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK)
         os.lseek(cls.log, 0, os.SEEK_END)
 
@@ -324,7 +320,17 @@ class UnplugTest(Rdma):
         os.close(cls.log)
         super().tearDownClass()
 
+    def donor(self):
+        """It may have been lost by the test before."""
+        if not os.path.exists(PCI + self.place):
+            print("# there is no donor: another one is put in", flush=True)
+            DeviceDel(self.place).back()
+        return self.place, bind(self.place)
+
     def setUp(self):
+        # also of what a test has left that has failed
+        self.resources = resources()
+        self.complaints()
         super().setUp()
         self.other.mem("big", MESSAGE)
         self.big = self.other.reg("big", "big")[:2]
@@ -392,15 +398,27 @@ class UnplugTest(Rdma):
         self.assertEqual(self.complaints(), [])
         return took
 
+    def failed(self, error, where, *ends):
+        """One that a round ended with: it names the round, and so does what comes of it."""
+        error.add_note(where)
+        for end in ends:
+            try:
+                end()
+            except (AssertionError, OSError) as e:
+                error.add_note(f"{where}: and then {e!r}")
+
     def rounds(self, way, load):
+        name = f"{way.__name__} under the load {load.__name__}"
         way, load = way(self.bdf), load(self)
-        start = time.monotonic()
+        start, took = time.monotonic(), []
         try:
-            took = [self.round_of(way, load, number) for number in range(ROUNDS)]
-        finally:
-            if not bound(self.bdf):
-                way.back()
-            load.end()
+            for number in range(ROUNDS):
+                took.append(self.round_of(way, load, number))
+        except Exception as e:
+            self.failed(e, f"{name}, round {number + 1} of {ROUNDS}",
+                        lambda: bound(self.bdf) or way.back(), load.end)
+            raise
+        load.end()
         print(f"# {ROUNDS} rounds in {time.monotonic() - start:.1f} s; the donor went in "
               f"{max(took):.2f} s at most", flush=True)
 
