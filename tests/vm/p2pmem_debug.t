@@ -5,4 +5,5 @@
 # pin for long), the kernel's nvme driver has the CMB too and publishes it, allocations
 # can be made to fail, and KASAN, lockdep and kmemleak watch.
 export ROUNDS=500
-exec /srnic/tests/vm/guest/p2pmem_suite.py mmap hold unplug persist refuse fail fail_import adopt nvme bars
+exec /srnic/tests/vm/guest/p2pmem_suite.py mmap hold unplug persist refuse fail fail_import adopt nvme bars \
+	outage
