@@ -17,11 +17,10 @@ tests()
 	done
 }
 mmap=$(tests MmapTest direct_io_pins dontneed_brings_the_bytes_back fork_shares kill \
-	many_processes many_rounds old_data_is_never_seen partial_unmap_keeps_the_region)
+	many_rounds old_data_is_never_seen partial_unmap_keeps_the_region)
 hold=$(tests HoldTest access holds_against_unbind outlives_munmap outlives_the_process revoke)
-unplug=$(tests UnplugTest hot_unplug mapped open_and_map_against_unbind \
-	rmmod_with_everything_open)
-block=$(tests BlockTest from_drive_to_drive small_and_many unbind_in_flight)
+unplug=$(tests UnplugTest mapped open_and_map_against_unbind rmmod_with_everything_open)
+block=$(tests BlockTest small_and_many unbind_in_flight)
 pins=$(tests PinsTest a_pinned_region_stays many_pinned_and_released)
 exec /srnic/tests/vm/guest/p2pmem_suite.py take limits dmabuf rules srnic_rules find block churn unplug_loads \
 	generic SECONDS_OF_STRESS=2 ROUNDS=100 \

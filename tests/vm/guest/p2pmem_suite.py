@@ -31,7 +31,7 @@ class Sum:
 
     def program(self, name):
         """Run one, pass its lines on; it must keep its own plan."""
-        planned = seen = 0
+        planned, seen, start = 0, 0, time.monotonic()
         name, *classes = name.split(":")
         with subprocess.Popen([f"{HERE}/p2pmem_{name}.py", *classes], text=True,
                               stdout=subprocess.PIPE) as program:
@@ -44,6 +44,7 @@ class Sum:
                 else:
                     print("# " + line.rstrip(), flush=True)
         self.line(planned and planned == seen, f"{name}: ran to its end")
+        print(f"# {time.monotonic() - start:.0f} s", flush=True)
 
 
 def unload():
