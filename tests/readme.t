@@ -12,16 +12,18 @@ trap 'rm -rf "$tmp"' EXIT
 # The lines of the README that show what make demo prints: with other figures.
 as_shown()
 {
-	local line pattern
+	local line pattern count=0
 
 	while IFS= read -r line; do
 		[ "$line" != ... ] || continue
 		pattern=$(sed 's/[].[*^$\]/\\&/g; s/\b[0-9a-f][0-9a-f]\b/[0-9a-f][0-9a-f]/g
 			s/[0-9]*\\\.[0-9]\{2,\}/[0-9.]*/g; s/  */ */g' <<<"$line")
+		count=$((count + 1))
 		grep -q "$pattern" "$tmp/demo" ||
 			{ echo "not printed: $line ($pattern)"; return 1; }
 	done < <(sed -n '/^## Two commands/,/^    make test/s/^    //p' README.md |
 		sed -n '/^a\$/,/^the device/p')
+	[ $count -gt 6 ] || { echo "the README shows $count lines"; return 1; }
 }
 
 ok "make demo" eval 'make demo >"$tmp/demo" 2>&1 || { tail -n 40 "$tmp/demo"; false; }'

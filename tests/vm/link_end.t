@@ -65,7 +65,7 @@ ok "traffic with fraglist GRO" ns_traffic 10.60.0.
 is "it is taken apart again" "$(counter s2 icrc_err) $(counter s2 malformed_pkts)" "0 0"
 ip netns exec n1 ip link set v1 netns n2
 ok "the netdev moves: its link ends" gone s1
-ok "the sockets end with it" eval '[ "$(ip netns exec n1 ss -Hulna | grep -c :4791)" = 0 ]'
+ok "the sockets end with it" wait_for 10 eval '[ "$(ip netns exec n1 ss -Hulna | grep -c :4791)" = 0 ]'
 ok "the other link stays" exists s2
 ns_del
 ok "the namespace ends: so does its link" gone s2

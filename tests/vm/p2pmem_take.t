@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: --cpus 2 --donors bar:16M,bar:16M@root --env CHURN_SEED
+# vm: --cpus 2 --donors bar:16M,bar:16M@root
 # Regions, limits, flush, distance and dma-bufs; 10^4 rounds of everything in random
-# order (CHURN_SEED), on Debian's kernel.
+# order, on Debian's kernel.
 exec /srnic/tests/vm/guest/p2pmem_suite.py take limits dmabuf churn tool

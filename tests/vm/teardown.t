@@ -80,10 +80,13 @@ error()
 {
 	local status=0
 
-	wait_for 30 eval "! kill -0 ${pid[$1]} 2>/dev/null" || { echo "still runs"; return 1; }
-	wait "${pid[$1]}" || status=$?
+	if wait_for 30 eval "! kill -0 ${pid[$1]} 2>/dev/null"; then
+		wait "${pid[$1]}" || status=$?
+	else
+		status="it still runs"
+	fi
 	pid=()
-	if [ $status -gt 0 ] && [ $status -lt 124 ]; then
+	if [[ $status != *runs ]] && [ "$status" -gt 0 ] && [ "$status" -lt 124 ]; then
 		pass "$what: the other program ends with an error"
 	else
 		fail "$what: the other program ends with an error"

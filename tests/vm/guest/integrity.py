@@ -675,7 +675,7 @@ def main(suite_of=Suite, run_all=run, **numbers):
     parser.add_argument("--path", help="take memory from this file from the start")
     parser.add_argument("--p2pmem", help="a /dev/p2pmemN that both hosts have")
     parser.add_argument("--netdev", default="eth0")
-    parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--seed", type=int, default=os.environ.get("SEED"))
     parser.add_argument("--test", action="append", help="only these")
     parser.add_argument("--one-way", action="store_true", help="for a host with itself")
     for name, value in numbers.items():

@@ -45,7 +45,7 @@ class ChurnTest(unittest.TestCase):
         index = subprocess.run(["bash", "-c", INDEX], check=True, capture_output=True,
                                text=True).stdout.strip()
         before, start, cpu = resources(), time.monotonic(), os.times()
-        seed = os.environ.get("CHURN_SEED")
+        seed = os.environ.get("SEED")
         done = subprocess.run(["p2pmem_churn", "-n", os.environ.get("ROUNDS", "10000"),
                                *(["-s", seed] if seed else []), "srnic0", index,
                                *self.bdfs], check=False, capture_output=True, text=True)

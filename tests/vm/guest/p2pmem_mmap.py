@@ -14,7 +14,7 @@ import unittest
 
 from p2pmem_guest import (IVSHMEM, PAGE, Child, Mapping, attr, available,
                           bind, fork, libc, log_mark, log_since, main, opened,
-                          pci_functions, reap, unbind, wait_for)
+                          p2pdma, pci_functions, reap, unbind, wait_for)
 
 MAGIC = b"p2pmem was here: "
 INFO = 0x8040BC00
@@ -260,6 +260,7 @@ class MmapTest(unittest.TestCase):
             self.assertEqual(m[0:16 * PAGE].count(b"d"), 16 * PAGE)
         except OSError as e:
             # pages of type PCI_P2PDMA are refused by most of the kernel
+            self.assertTrue(p2pdma(self.bdf), e)
             self.assertIn(e.errno, (errno.EREMOTEIO, errno.EFAULT))
         os.close(fd)
         del view

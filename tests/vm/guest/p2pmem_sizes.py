@@ -8,6 +8,7 @@ import ctypes
 import os
 import random
 import struct
+import time
 
 from p2pmem_guest import (NVME, attach, attr, available, detach, libc, main,
                           pci_functions)
@@ -45,7 +46,9 @@ class SizesTest(Rdma):
 
     def every_size(self, name):
         self.total = int(attr(name, "size"))
-        self.random = random.Random(os.environ.get("SEED", name))
+        seed = os.environ.get("SEED") or str(time.time_ns() & 0xffffffff)
+        print(f"# seed {seed}", flush=True)
+        self.random = random.Random(seed)
         self.noise = self.random.randbytes(9 * MIB)
         self.node.mem("far", self.total, "/dev/" + name)
         self.at = {"far": self.node.reg("far", "far")}

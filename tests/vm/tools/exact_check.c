@@ -485,6 +485,7 @@ int main(int argc, char **argv)
 {
 	struct pair *pairs[] = { &usual, &other_qp, &other_pd };
 	struct ibv_device_attr attr;
+	unsigned int seed;
 	uint32_t dead;
 	size_t i;
 
@@ -494,7 +495,9 @@ int main(int argc, char **argv)
 	}
 	gid_index = atoi(argv[2]);
 	open_device(argv[1]);
-	srandom(time(NULL));
+	seed = getenv("SEED") ? strtoul(getenv("SEED"), NULL, 0) : (unsigned int)time(NULL);
+	printf("# seed %u\n", seed);
+	srandom(seed);
 	pd2 = ibv_alloc_pd(ctx);
 	memory = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (!pd2 || memory == MAP_FAILED || ibv_query_device(ctx, &attr))
