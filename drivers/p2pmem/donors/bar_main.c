@@ -22,6 +22,7 @@
 #include <linux/slab.h>
 
 #include "bar_list.h"
+#include "slot_reset.h"
 
 static int bar = -1;
 
@@ -299,14 +300,6 @@ static pci_ers_result_t bar_error_detected(struct pci_dev *pdev, pci_channel_sta
 	}
 }
 
-static pci_ers_result_t bar_slot_reset(struct pci_dev *pdev)
-{
-	pci_restore_state(pdev);
-	pci_save_state(pdev);
-	return pci_device_is_present(pdev) ? PCI_ERS_RESULT_RECOVERED :
-					     PCI_ERS_RESULT_DISCONNECT;
-}
-
 /* also where no outage has begun */
 static void bar_recovered(struct pci_dev *pdev)
 {
@@ -315,7 +308,7 @@ static void bar_recovered(struct pci_dev *pdev)
 
 static const struct pci_error_handlers bar_err_handlers = {
 	.error_detected	= bar_error_detected,
-	.slot_reset	= bar_slot_reset,
+	.slot_reset	= p2pmem_slot_reset,
 	.resume		= bar_recovered,
 	.reset_prepare	= bar_reset_prepare,
 	.reset_done	= bar_reset_done,

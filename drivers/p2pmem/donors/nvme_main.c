@@ -17,6 +17,7 @@
 #include <linux/pm.h>
 
 #include "nvme_donor.h"
+#include "slot_reset.h"
 
 static int claim(struct pci_dev *pdev, int bar)
 {
@@ -167,14 +168,6 @@ static pci_ers_result_t nvme_error_detected(struct pci_dev *pdev, pci_channel_st
 	}
 }
 
-static pci_ers_result_t nvme_slot_reset(struct pci_dev *pdev)
-{
-	pci_restore_state(pdev);
-	pci_save_state(pdev);
-	return pci_device_is_present(pdev) ? PCI_ERS_RESULT_RECOVERED :
-					     PCI_ERS_RESULT_DISCONNECT;
-}
-
 /* also where it wasn't away */
 static void nvme_recovered(struct pci_dev *pdev)
 {
@@ -183,7 +176,7 @@ static void nvme_recovered(struct pci_dev *pdev)
 
 static const struct pci_error_handlers nvme_err_handlers = {
 	.error_detected	= nvme_error_detected,
-	.slot_reset	= nvme_slot_reset,
+	.slot_reset	= p2pmem_slot_reset,
 	.resume		= nvme_recovered,
 	.reset_prepare	= nvme_reset_prepare,
 	.reset_done	= nvme_reset_done,

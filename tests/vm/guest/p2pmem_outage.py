@@ -160,18 +160,18 @@ class OutageTest(Rdma):
         now = registers(self.both)
         self.assertEqual((now["pmrctl"], now["cmbmsc"] & (CRE | CMSE)), (EN, CRE | CMSE))
 
-    def test_a_persistent_bar(self):
+    def persistent_bar(self, outage):
         unbind(self.bdf)
         write(PERSISTENT, "1")
         self.name = bind(self.bdf)
-        self.told(self.name, lambda m: self.reset(self.bdf))
+        self.told(self.name, lambda m: outage(self.bdf))
+
+    def test_a_persistent_bar(self):
+        self.persistent_bar(self.reset)
 
     @SLEEP
     def test_sleep_of_a_persistent_bar(self):
-        unbind(self.bdf)
-        write(PERSISTENT, "1")
-        self.name = bind(self.bdf)
-        self.told(self.name, lambda m: self.sleep(self.bdf))
+        self.persistent_bar(self.sleep)
 
     @SLEEP
     def test_asleep(self):
