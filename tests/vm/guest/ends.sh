@@ -34,7 +34,8 @@ side()
 	exists "s$i" || ns_add "n$i" "s$i" "m$i"
 }
 
-# pair: v1 in n1 and v2 in n2, a veth; ns_del: their end
+# pair: v1 in n1 and v2 in n2, a veth; ns_del: their end. `netns del` returns before
+# the namespace has gone, and a link's name is taken (ENFILE) for as long.
 pair()
 {
 	local i
@@ -53,7 +54,11 @@ pair()
 		EOT
 	done
 }
-ns_del() { printf 'netns del n%d\n' 1 2 | ip -force -batch -; }
+ns_del()
+{
+	printf 'netns del n%d\n' 1 2 | ip -force -batch -
+	gone s1 && gone s2
+}
 
 both_pairs()
 {
