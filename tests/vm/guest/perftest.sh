@@ -7,6 +7,7 @@
 #                             those that aren't zero. A timeout is none: what a
 #                             host's own queue drops is sent again
 # shellcheck shell=bash
+export PERF_PRELOAD=/usr/local/bin/calm_clock.so
 
 speed()
 {

@@ -7,7 +7,8 @@
 #   perf TOOL [COMMON...] [: SERVER...] [: CLIENT...]
 #                          TOOL on b as the server, on a as the client; output
 #                          of both; fails if one of them does. For other
-#                          devices than srnic0: DEV_A, DEV_B; PERF_TIMEOUT (60)
+#                          devices than srnic0: DEV_A, DEV_B; PERF_TIMEOUT (60);
+#                          a library to preload: PERF_PRELOAD
 # shellcheck shell=bash
 
 rdma_up()
@@ -141,11 +142,11 @@ _perf()
 	read -r port 2>/dev/null </tmp/perf.port || port=18515
 	echo $((port + 1)) >/tmp/perf.port
 	: >"/tmp/perf.$port"
-	on_b "_perf_server $port timeout $limit $tool -d ${DEV_B:-srnic0} -p $port -F" \
+	on_b "_perf_server $port timeout $limit env LD_PRELOAD=$PERF_PRELOAD $tool -d ${DEV_B:-srnic0} -p $port -F" \
 		"${common[*]}" "${args_b[*]}" >"/tmp/perf.$port" 2>&1 &
 	server=$!
 	if wait_for $((limit + 10)) _perf_says "/tmp/perf.$port" && ! [[ $_perf_said == *mute* ]]; then
-		timeout "$limit" "$tool" -d "${DEV_A:-srnic0}" -p "$port" -F \
+		LD_PRELOAD=$PERF_PRELOAD timeout "$limit" "$tool" -d "${DEV_A:-srnic0}" -p "$port" -F \
 			"${common[@]}" "${args_a[@]}" "${PERF_PEER:-$PEER_IP}" 2>&1 || status=$?
 	else
 		echo "$tool: the server does not listen"
