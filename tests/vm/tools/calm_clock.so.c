@@ -14,7 +14,7 @@ enum { ROUNDS = 200, START = 100000, STEP = 10000 };	/* nanoseconds */
 
 int gettimeofday(struct timeval *tv, void *tz)
 {
-	static _Thread_local int asked;
+	static __thread int asked;
 	struct timespec now;
 	int i = asked++ % (2 * ROUNDS);
 
