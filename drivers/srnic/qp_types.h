@@ -223,7 +223,7 @@ struct srnic_res {
 
 /**
  * struct srnic_job - responses to be sent, READ data or an atomic's result
- * @kind: as in struct srnic_res
+ * @kind: as in struct srnic_res; SRNIC_OP_ACK: a NAK, to a repeated request
  * @fresh: the next packet is the first of this answer
  * @repeat: READ: it has been answered before
  * @psn: of the next packet

@@ -373,8 +373,7 @@ static bool repeat_allowed(struct srnic_qp *qp, const struct srnic_pkt *pkt,
 	if (!why)
 		return true;
 	srnic_qp_refused_repeat(qp, why, req, pkt->opcode, pkt->psn);
-	srnic_response_nak(&qp->rq, pkt->psn, SRNIC_AETH_NAK |
-			   SRNIC_NAK_REM_ACCESS, false);
+	srnic_response_nak_repeat(&qp->rq, pkt->psn);
 	return false;
 }
 
@@ -460,7 +459,7 @@ static void rc_receive(struct srnic_qp *qp, const struct srnic_pkt *pkt)
 	/* what follows a request that isn't executed is no news to the peer */
 	rq->nak_sent = v != FINE;
 	if (v == FINE) {
-		/* one that waits behind a job is about this packet, and is old */
+		/* one that waits behind a job, or for the netdev, is about this packet */
 		rq->nak_due = false;
 		return;
 	}
@@ -489,16 +488,14 @@ static enum srnic_key_reason put_datagram(struct srnic_qp *qp,
 					  struct srnic_sgl *sgl)
 {
 	u8 grh[40];
-	struct kvec v = { .iov_base = grh, .iov_len = sizeof(grh) };
-	struct srnic_cursor cur = { .seg = &v };
-	enum srnic_key_reason why;
+	struct kvec v[1 + SRNIC_PKT_MAX_SEGS];
+	struct srnic_cursor cur = { .seg = v };
 
 	make_grh(rx, grh);
-	why = srnic_sgl_put(qp->tp->mpt, sgl, 0, sizeof(grh), &cur);
-	if (why || !rx->pkt.len)
-		return why;
-	cur = (struct srnic_cursor) { .seg = rx->pkt.seg };
-	return srnic_sgl_put(qp->tp->mpt, sgl, sizeof(grh), rx->pkt.len, &cur);
+	v[0] = (struct kvec) { .iov_base = grh, .iov_len = sizeof(grh) };
+	memcpy(&v[1], rx->pkt.seg, rx->pkt.nseg * sizeof(v[0]));
+	/* at once: a region that changes in between would have a part of each */
+	return srnic_sgl_put(qp->tp->mpt, sgl, 0, sizeof(grh) + rx->pkt.len, &cur);
 }
 
 static void ud_receive(struct srnic_qp *qp, const struct srnic_rx *rx)

@@ -3,8 +3,9 @@
  * What the responder sends: READ data, results of atomics, ACKs and NAKs.
  *
  * Responses leave in the order of their PSNs. READ data and atomic results wait
- * as jobs in a FIFO; an ACK or a NAK is a flag, sent when no job is before it,
- * and says what is true at that moment: several ACKs become one.
+ * as jobs in a FIFO, as does what refuses to repeat one; any other ACK or NAK is a
+ * flag, sent when no job is before it, and says what is true at that moment: several
+ * ACKs become one.
  *
  * Each READ packet's data is looked up through its key when it is sent, so a
  * key that dies in the middle of a READ ends it with a NAK.
@@ -116,6 +117,23 @@ void srnic_response_atomic(struct srnic_rq *rq, u32 psn, u64 orig, u8 kind)
 }
 
 /**
+ * srnic_response_nak_repeat() - a repeated request is refused: REM_ACCESS
+ * @rq: receive half, locked, with room
+ * @psn: of the request
+ *
+ * In its turn, as the answer would come. There may be a NAK or an ACK to send for the
+ * requests that are to come: it is neither of them, nor instead of one.
+ */
+void srnic_response_nak_repeat(struct srnic_rq *rq, u32 psn)
+{
+	*job_add(rq) = (struct srnic_job) {
+		.kind = SRNIC_OP_ACK,
+		.psn = psn,
+		.msn = rq->msn,
+	};
+}
+
+/**
  * srnic_response_ack() - all that has come is to be acknowledged
  * @rq: receive half, locked
  */
@@ -128,7 +146,8 @@ void srnic_response_ack(struct srnic_rq *rq)
 /**
  * srnic_response_nak() - a NAK is to be sent
  * @rq: receive half, locked
- * @psn: of the request it concerns
+ * @psn: of the request it concerns, the next one that is expected: it says as well
+ *	that all before has come
  * @syndrome: AETH syndrome
  * @fatal: the QP is in error afterwards
  */
@@ -220,14 +239,15 @@ static bool send_read_data(struct srnic_qp *qp, struct srnic_job *job)
 				       srnic_opcodes[out.opcode].hdr_len);
 	if (why) {
 		kfree_skb(skb);
-		if (job->repeat)
+		if (job->repeat) {
 			srnic_qp_refused_repeat(qp, why, &req, out.opcode, job->psn);
-		else
-			srnic_qp_refused(qp, why, &req, out.opcode, job->psn, NULL);
+			job->kind = SRNIC_OP_ACK;
+			return true;
+		}
+		srnic_qp_refused(qp, why, &req, out.opcode, job->psn, NULL);
 		srnic_response_nak(rq, job->psn, SRNIC_AETH_NAK |
-				   SRNIC_NAK_REM_ACCESS, !job->repeat);
-		/* a late repeat harms nobody: see repeat_allowed() */
-		rq->job_head = job->repeat ? rq->job_head + 1 : rq->job_tail;
+				   SRNIC_NAK_REM_ACCESS, true);
+		rq->job_head = rq->job_tail;
 		return true;
 	}
 	if (!response_xmit(qp, skb))
@@ -259,7 +279,7 @@ static bool send_atomic_ack(struct srnic_qp *qp, struct srnic_job *job)
 	return true;
 }
 
-static bool send_aeth(struct srnic_qp *qp, u32 psn, u8 syndrome)
+static bool send_aeth(struct srnic_qp *qp, u32 psn, u32 msn, u8 syndrome)
 {
 	struct srnic_pkt_out out = {
 		.opcode = IB_OPCODE_RC_ACKNOWLEDGE,
@@ -267,10 +287,25 @@ static bool send_aeth(struct srnic_qp *qp, u32 psn, u8 syndrome)
 		.qpn = qp->dest_qpn,
 		.psn = psn,
 		.syndrome = syndrome,
-		.msn = qp->rq.msn,
+		.msn = msn,
 	};
 
 	return response_xmit(qp, response_alloc(qp, &out));
+}
+
+static bool send_nak(struct srnic_qp *qp)
+{
+	return send_aeth(qp, qp->rq.nak_psn, qp->rq.msn, qp->rq.nak_syndrome);
+}
+
+/* A repeated request is refused, which changes nothing for those to come. */
+static bool send_repeat_nak(struct srnic_qp *qp, const struct srnic_job *job)
+{
+	if (!send_aeth(qp, job->psn, job->msn,
+		       SRNIC_AETH_NAK | SRNIC_NAK_REM_ACCESS))
+		return false;
+	qp->rq.job_head++;
+	return true;
 }
 
 /* After a fatal NAK (IBTA table 59: the responder's class C errors). */
@@ -293,7 +328,7 @@ static bool give_up(struct srnic_qp *qp)
 	struct srnic_rq *rq = &qp->rq;
 
 	rq->job_head = rq->job_tail;
-	send_aeth(qp, rq->nak_psn, rq->nak_syndrome);
+	send_nak(qp);
 	rq->nak_due = false;
 	fail(qp);
 	return false;
@@ -310,10 +345,12 @@ static bool response_step(struct srnic_qp *qp)
 		job = &rq->jobs[rq->job_head % SRNIC_MAX_JOBS];
 		if (job->kind == SRNIC_OP_READ)
 			return send_read_data(qp, job);
+		if (job->kind == SRNIC_OP_ACK)
+			return send_repeat_nak(qp, job);
 		return send_atomic_ack(qp, job);
 	}
 	if (rq->nak_due) {
-		if (!send_aeth(qp, rq->nak_psn, rq->nak_syndrome))
+		if (!send_nak(qp))
 			return false;
 		rq->nak_due = false;
 		rq->ack_due = false;
@@ -322,7 +359,7 @@ static bool response_step(struct srnic_qp *qp)
 		return true;
 	}
 	if (rq->ack_due) {
-		if (!send_aeth(qp, srnic_psn_add(rq->epsn, -1),
+		if (!send_aeth(qp, srnic_psn_add(rq->epsn, -1), rq->msn,
 			       SRNIC_AETH_ACK | SRNIC_AETH_NO_CREDITS))
 			return false;
 		rq->ack_due = false;

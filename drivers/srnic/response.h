@@ -11,6 +11,7 @@ void srnic_response_read(struct srnic_rq *rq, u32 psn, u64 va, u32 rkey, u32 len
 			 bool repeat);
 void srnic_response_atomic(struct srnic_rq *rq, u32 psn, u64 orig, u8 kind);
 void srnic_response_ack(struct srnic_rq *rq);
+void srnic_response_nak_repeat(struct srnic_rq *rq, u32 psn);
 void srnic_response_nak(struct srnic_rq *rq, u32 psn, u8 syndrome, bool fatal);
 void srnic_response_run(struct srnic_qp *qp);
 

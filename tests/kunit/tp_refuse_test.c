@@ -440,6 +440,59 @@ static void refuse_repeat_other_key(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->b.qp.state, IB_QPS_RTS);
 }
 
+/* A READ that is repeated late, its key dead: waiting at the netdev when the rest comes. */
+static void repeat_dead_read(struct tp_pair *t, u32 key)
+{
+	tp_block(t);
+	tp_read_request(t, 0, 8, 8, key);
+	tp_region_kill(&t->b, key);
+}
+
+/* What it is told is neither lost nor told instead of what others are to be told. */
+static void refuse_repeat_beside_others(struct kunit *test)
+{
+	struct tp_pair *t = test->priv;
+	u32 key, i;
+
+	for (i = 0; i < 4; i++) {
+		tp_connect(t, NULL);
+		key = tp_region(t, &t->b, 0, 64, TP_PDN, TP_ALL);
+		tp_read_request(t, 0, 8, 8, key);
+		tp_expect(t, &t->b, IB_OPCODE_RC_RDMA_READ_RESPONSE_ONLY, 0);
+		repeat_dead_read(t, key);
+		switch (i) {
+		case 0: /* an ACK */
+			tp_send(t, IB_OPCODE_RC_RDMA_WRITE_ONLY, 1, 1);
+			tp_unblock(t);
+			tp_expect_aeth(t, 0, REM_ACCESS);
+			tp_expect_aeth(t, 1, ACK);
+			break;
+		case 1: /* a gap */
+			tp_send(t, IB_OPCODE_RC_RDMA_WRITE_ONLY, 2, 1);
+			tp_unblock(t);
+			tp_expect_aeth(t, 0, REM_ACCESS);
+			tp_expect_aeth(t, 1, SRNIC_AETH_NAK | SRNIC_NAK_PSN_SEQ);
+			break;
+		case 2: /* the end, for another reason */
+			tp_send(t, IB_OPCODE_RC_RDMA_WRITE_MIDDLE, 1, MTU);
+			tp_unblock(t);
+			tp_expect_aeth(t, 0, REM_ACCESS);
+			tp_expect_aeth(t, 1, INV_REQ);
+			tp_expect_dead(t, IB_EVENT_QP_REQ_ERR);
+			break;
+		case 3: /* a good packet takes back the NAK for its gap, not this one */
+			tp_read_request(t, 0, 8, 8, key ^ 1);
+			tp_send(t, IB_OPCODE_RC_RDMA_WRITE_ONLY, 2, 1);
+			tp_send(t, IB_OPCODE_RC_RDMA_WRITE_ONLY, 1, 1);
+			tp_unblock(t);
+			tp_expect_aeth(t, 0, REM_ACCESS);
+			tp_expect_aeth(t, 0, REM_ACCESS);
+			tp_expect_aeth(t, 1, ACK);
+		}
+		tp_expect_nothing(t, &t->b);
+	}
+}
+
 static struct kunit_case cases[] = {
 	KUNIT_CASE(refuse_keys),
 	KUNIT_CASE(refuse_many),
@@ -447,6 +500,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(refuse_write_probe),
 	KUNIT_CASE(refuse_read_key_dies),
 	KUNIT_CASE(refuse_repeat_other_key),
+	KUNIT_CASE(refuse_repeat_beside_others),
 	KUNIT_CASE(refuse_qp_access),
 	KUNIT_CASE(refuse_fatal_bounded),
 	KUNIT_CASE(refuse_fatal_slow),
