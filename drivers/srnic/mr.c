@@ -113,14 +113,14 @@ static void set_backing(struct srnic_mr *mr, struct srnic_backing *b)
 }
 
 /* Memory of the calling program; NULL where there are no bytes. */
-static struct srnic_backing *get_memory(struct srnic_mr *mr,
+static struct srnic_backing *get_memory(struct srnic_mpt *mpt,
+					struct ib_device *ibdev,
 					struct device *client, u64 start,
 					u64 length, int access)
 {
 	if (!length)
 		return NULL;
-	return srnic_backing_get(mr->mpt, mr->ibmr.device, client, start,
-				 length, access);
+	return srnic_backing_get(mpt, ibdev, client, start, length, access);
 }
 
 static int check_request(u64 start, u64 length, u64 *iova, int access)
@@ -132,17 +132,25 @@ static int check_request(u64 start, u64 length, u64 *iova, int access)
 	return err ?: check_range(start, length, *iova);
 }
 
-/* Its memory is there (NULL: of no bytes), or there is none, and it goes. */
-static struct srnic_mr *mr_made(struct srnic_mr *mr, struct srnic_backing *b,
-				u32 pdn, u64 iova, u64 length, int access)
+/*
+ * The region, if its memory is there (NULL: of no bytes). Only then: a key that is
+ * taken and never was would bring the next use of its value nearer.
+ */
+static struct srnic_mr *mr_new(struct srnic_mpt *mpt, struct ib_device *ibdev,
+			       struct srnic_backing *b, u32 pdn, u64 iova,
+			       u64 length, int access)
 {
-	struct srnic_mpt_entry *e = mr->user.e;
+	struct srnic_mpt_entry *e;
+	struct srnic_mr *mr;
 
-	if (IS_ERR(b)) {
-		srnic_mpt_free(mr->mpt, e);
-		kfree(mr);
+	if (IS_ERR(b))
 		return ERR_CAST(b);
+	mr = srnic_mr_alloc(mpt, ibdev);
+	if (IS_ERR(mr)) {
+		srnic_backing_put(b);
+		return mr;
 	}
+	e = mr->user.e;
 	set_backing(mr, b);
 	e->kind = SRNIC_MPT_MR;
 	e->access = access & SRNIC_MR_RIGHTS;
@@ -153,7 +161,6 @@ static struct srnic_mr *mr_made(struct srnic_mr *mr, struct srnic_backing *b,
 	mr->ibmr.iova = iova;
 	mr->ibmr.length = length;
 	srnic_backing_add(b, &mr->user);
-	mr_publish(mr);
 	return mr;
 }
 
@@ -186,13 +193,14 @@ struct srnic_mr *srnic_mr_reg_user(struct srnic_mpt *mpt, struct ib_device *ibde
 	err = check_request(start, length, &iova, access);
 	if (err)
 		return ERR_PTR(err);
-	mr = srnic_mr_alloc(mpt, ibdev);
+	b = get_memory(mpt, ibdev, client, start, length, access);
+	mr = mr_new(mpt, ibdev, b, pdn, iova, length, access);
 	if (IS_ERR(mr))
 		return mr;
-	b = get_memory(mr, client, start, length, access);
 	mr->start = start;
 	mr->zero_based = access & IB_ZERO_BASED;
-	return mr_made(mr, b, pdn, iova, length, access);
+	mr_publish(mr);
+	return mr;
 }
 
 /**
@@ -225,11 +233,11 @@ struct srnic_mr *srnic_mr_reg_dmabuf(struct srnic_mpt *mpt,
 	err = length ? check_request(0, length, &iova, access) : -EINVAL;
 	if (err)
 		return ERR_PTR(err);
-	mr = srnic_mr_alloc(mpt, ibdev);
-	if (IS_ERR(mr))
-		return mr;
 	b = srnic_backing_get_dmabuf(mpt, ibdev, client, fd, offset, length, access);
-	return mr_made(mr, b, pdn, iova, length, access);
+	mr = mr_new(mpt, ibdev, b, pdn, iova, length, access);
+	if (!IS_ERR(mr))
+		mr_publish(mr);
+	return mr;
 }
 
 /**
@@ -284,7 +292,8 @@ static struct srnic_backing *get_writable(struct srnic_mr *mr,
 	/* only a program's memory can be asked for again */
 	if (mr->b->dmabuf)
 		return ERR_PTR(-EPERM);
-	b = get_memory(mr, to->client, mr->start, mr->ibmr.length, to->access);
+	b = get_memory(mr->mpt, mr->ibmr.device, to->client, mr->start,
+		       mr->ibmr.length, to->access);
 	if (b == ERR_PTR(-EFAULT))
 		return ERR_PTR(-EPERM);
 	if (!IS_ERR_OR_NULL(b) && !same_place(b->mtt, mr->b->mtt)) {
@@ -300,7 +309,8 @@ static struct srnic_backing *next_backing(struct srnic_mr *mr,
 					  const struct srnic_mpt_grant *grant)
 {
 	if (to->flags & IB_MR_REREG_TRANS)
-		return get_memory(mr, to->client, to->start, to->length,
+		return get_memory(mr->mpt, mr->ibmr.device, to->client,
+				  to->start, to->length,
 				  grant->access);
 	if (mr->b && !mr->b->writable && ib_access_writable(grant->access))
 		return get_writable(mr, to);

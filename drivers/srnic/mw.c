@@ -213,8 +213,10 @@ static enum srnic_key_reason bind_region(struct srnic_mws *mws,
 			w->b = b;
 		srnic_backing_leave(b);
 	} while (again);
-	/* only a window may be bound already */
-	if (why == SRNIC_KEY_STATE)
+	/* only a window may be bound already; and it may have been revoked as well */
+	if (why == SRNIC_KEY_STATE ||
+	    (why == SRNIC_KEY_REVOKED &&
+	     READ_ONCE(w->user.e->state) == SRNIC_MPT_REVOKED))
 		bind->blamed = bind->key;
 	if (why == SRNIC_KEY_OK && old)
 		trace_key_dead(mws->ibdev->name, old_key, false);

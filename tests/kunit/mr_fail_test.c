@@ -391,6 +391,34 @@ static void fail_dmabuf_hidden(struct kunit *test)
 	end_fail(test, t);
 }
 
+/* What fails takes no key: no value is used again the sooner for it. */
+static void fail_takes_no_key(struct kunit *test)
+{
+	struct fail *t = new_fail(test);
+	struct srnic_mr *mr[3];
+	u32 slot[3], i, n;
+
+	for (i = 0; i < 3; i++) {
+		for (n = 0; i == 2 && n < 100; n++) {
+			t->x->err[EXPORTER_PIN] = -EBUSY;
+			KUNIT_EXPECT_EQ(test, reg_dmabuf(t), -EBUSY);
+			t->x->err[EXPORTER_PIN] = 0;
+			KUNIT_EXPECT_EQ(test, PTR_ERR(srnic_mr_reg_user(t->f->mpt, t->f->ibdev,
+									PDN, NULL, PAGE_SIZE,
+									1, IOVA, RW)), -EFAULT);
+		}
+		KUNIT_ASSERT_EQ(test, reg_user(t), 0);
+		mr[i] = t->mr;
+		slot[i] = t->mr->user.e->slot;
+	}
+	KUNIT_EXPECT_EQ(test, slot[2] - slot[1], slot[1] - slot[0]);
+	for (i = 0; i < 3; i++) {
+		t->mr = mr[i];
+		dereg(t);
+	}
+	end_fail(test, t);
+}
+
 /*
  * The table grows because somebody registers memory, and is charged to whom that is,
  * as the rest of a registration: no program's use of the kernel's memory is nobody's.
@@ -427,6 +455,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(fail_each_allocation),
 	KUNIT_CASE(fail_each_step_of_dmabuf),
 	KUNIT_CASE(fail_dmabuf_hidden),
+	KUNIT_CASE(fail_takes_no_key),
 	KUNIT_CASE(fail_nothing_for_free),
 	{}
 };
