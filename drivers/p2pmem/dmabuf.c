@@ -16,9 +16,11 @@
  *    within move_notify.) A new level doesn't wait for it.
  *  - Nothing can be had of the buffer afterwards: ENODEV, or EPERM for one that the
  *    level refuses. When the donor goes mappings of programs give SIGBUS, as all of
- *    the donation's do: they are mappings of its inode. An address for the CPU (vmap)
- *    that somebody still has the kernel gives to the next one as well, without asking
- *    us: so there is no such call any more (EINVAL).
+ *    the donation's do: they are mappings of its inode.
+ *  - There is no address for the CPU (vmap: EINVAL). The kernel gives one that anybody
+ *    has to the next one without asking us, also to who isn't attached and couldn't be
+ *    told. Importers that know p2pmem, and copy with the CPU, get theirs from the hold
+ *    of their attachment's buffer: p2pmem_hold_of_dmabuf(), p2pmem_hold_addr().
  *
  * Locks: the buffer's reservation lock protects what says so. Its order:
  * mmap_lock, reservation lock, p->gate, p->lock. Holds are taken and put without it.
@@ -27,7 +29,6 @@
 #include <linux/dma-mapping.h>
 #include <linux/dma-resv.h>
 #include <linux/io.h>
-#include <linux/iosys-map.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/p2pmem.h>
@@ -121,9 +122,9 @@ static void wait_for_fences(const struct p2pmem_dmabuf *b, bool goes)
 	unsigned long next = jiffies + WARN_EVERY;
 	struct p2pmem *p = b->r->p;
 
-	while (!dma_resv_wait_timeout(b->buf->resv, DMA_RESV_USAGE_BOOKKEEP, false,
-				      LOOK_EVERY)) {
-		if (!goes && READ_ONCE(p->dying))
+	while (goes || !READ_ONCE(p->dying)) {
+		if (dma_resv_wait_timeout(b->buf->resv, DMA_RESV_USAGE_BOOKKEEP, false,
+					  LOOK_EVERY))
 			return;
 		if (time_before(jiffies, next))
 			continue;
@@ -304,33 +305,6 @@ static void dmabuf_unmap(struct dma_buf_attachment *at, struct sg_table *sgt,
 	drop(b, &i->maps);
 }
 
-/* Nobody else would be told. */
-static bool has_importer(const struct dma_buf *buf)
-{
-	const struct dma_buf_attachment *at;
-	const struct importer *i;
-
-	list_for_each_entry(at, &buf->attachments, node) {
-		i = at->priv;
-		if (!i->revoked)
-			return true;
-	}
-	return false;
-}
-
-static int dmabuf_vmap(struct dma_buf *buf, struct iosys_map *map)
-{
-	struct p2pmem_dmabuf *b = buf->priv;
-	struct p2pmem_region *r = b->r;
-
-	dma_resv_assert_held(buf->resv);
-	if (!has_importer(buf))
-		return -EOPNOTSUPP;
-	iosys_map_set_vaddr_iomem(map, r->p->io + ((u64)r->first << PAGE_SHIFT) +
-				  b->offset);
-	return 0;
-}
-
 static int dmabuf_begin_cpu_access(struct dma_buf *buf,
 				   enum dma_data_direction dir)
 {
@@ -379,26 +353,17 @@ static void dmabuf_release(struct dma_buf *buf)
 	kfree(b);
 }
 
-#define OPS						\
-	.attach			= dmabuf_attach,		\
-	.detach			= dmabuf_detach,		\
-	.pin			= dmabuf_pin,			\
-	.unpin			= dmabuf_unpin,			\
-	.map_dma_buf		= dmabuf_map,			\
-	.unmap_dma_buf		= dmabuf_unmap,			\
-	.begin_cpu_access	= dmabuf_begin_cpu_access,	\
-	.end_cpu_access		= dmabuf_end_cpu_access,	\
-	.mmap			= dmabuf_mmap,			\
-	.release		= dmabuf_release
-
 static const struct dma_buf_ops ops = {
-	OPS,
-	.vmap			= dmabuf_vmap,
-};
-
-/* Of a buffer whose donor has gone: that one call is not for us to refuse. */
-static const struct dma_buf_ops ops_gone = {
-	OPS,
+	.attach			= dmabuf_attach,
+	.detach			= dmabuf_detach,
+	.pin			= dmabuf_pin,
+	.unpin			= dmabuf_unpin,
+	.map_dma_buf		= dmabuf_map,
+	.unmap_dma_buf		= dmabuf_unmap,
+	.begin_cpu_access	= dmabuf_begin_cpu_access,
+	.end_cpu_access		= dmabuf_end_cpu_access,
+	.mmap			= dmabuf_mmap,
+	.release		= dmabuf_release,
 };
 
 /* The donor goes. @b->hold may not be there yet. */
@@ -408,7 +373,6 @@ static void revoke(void *ctx)
 
 	dma_resv_lock(b->buf->resv, NULL);
 	WRITE_ONCE(b->revoked, true);
-	WRITE_ONCE(b->buf->ops, &ops_gone);
 	dma_resv_unlock(b->buf->resv);
 }
 
@@ -480,9 +444,10 @@ struct file *p2pmem_dmabuf_export(struct p2pmem_region *r, u64 offset, u64 size,
  * p2pmem_hold_of_dmabuf() - the hold behind a dma-buf
  * @buf: any dma-buf, of which the caller has a reference
  *
- * For p2pmem_hold_account(), by an importer that copies with the CPU. The hold is
- * the buffer's, for as long as that is there: not to be put, and nothing else to be
- * asked of it.
+ * For an importer that copies with the CPU: p2pmem_hold_addr(), once it is attached
+ * and until move_notify has returned; that the file allows what it does is its own
+ * care. And p2pmem_hold_account(). The hold is the buffer's, for as long as that is
+ * there: not to be put, and nothing else to be asked of it.
  *
  * Context: any.
  * Return: the hold; NULL where the buffer isn't p2pmem memory.
@@ -491,7 +456,7 @@ const struct p2pmem_hold *p2pmem_hold_of_dmabuf(const struct dma_buf *buf)
 {
 	const struct p2pmem_dmabuf *b;
 
-	if (READ_ONCE(buf->ops)->release != dmabuf_release)
+	if (buf->ops != &ops)
 		return NULL;
 	b = buf->priv;
 	return b->hold;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Memory behind a dma-buf. The device has no DMA (virtual DMA), so the exporter
- * is asked for what the CPU can use: one kernel address for all of it (vmap).
+ * is asked for what the CPU can use: one kernel address for all of it (vmap). A donor's
+ * memory has one as well, which p2pmem tells.
  *
  * Such an address alone keeps nothing in place: memory that its exporter can move
  * has to be pinned, which needs an attachment, and with other exporters it is the
@@ -18,9 +19,11 @@
 #include <linux/err.h>
 #include <linux/fs.h>
 #include <linux/iosys-map.h>
+#include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/slab.h>
 #include <linux/version.h>
+#include <linux/vmalloc.h>
 
 #include "peer.h"
 
@@ -35,6 +38,7 @@ MODULE_IMPORT_NS(DMA_BUF);
  * @buf: the exporter's
  * @attach: what keeps the memory in place, and where it may be taken back
  * @mapped: @map is there; under the buffer's lock
+ * @vmapped: by the exporter
  * @map: the CPU's addresses of all of it
  * @offset: where our part begins
  * @revoke: whom to tell when the memory is taken back
@@ -44,6 +48,7 @@ struct srnic_dmabuf {
 	struct dma_buf *buf;
 	struct dma_buf_attachment *attach;
 	bool mapped;
+	bool vmapped;
 	struct iosys_map map;
 	u64 offset;
 	void (*revoke)(void *ctx);
@@ -82,6 +87,56 @@ static void unpin(struct srnic_dmabuf *buf)
 		dma_buf_unpin(buf->attach);
 }
 
+static struct page *page_at(const struct iosys_map *map, size_t at)
+{
+	return vmalloc_to_page(map->vaddr + at);
+}
+
+/*
+ * Is that each page of the buffer? udmabuf of Linux 6.12 maps the first page of a huge
+ * one in place of each other (vmap_udmabuf()), and whoever has a few pages of it would
+ * get a key for memory that isn't theirs. In a right mapping the first page of a larger
+ * one is followed by the second one.
+ */
+static bool pages_are_right(const struct iosys_map *map, size_t size)
+{
+	struct page *page;
+	size_t at;
+
+	if (map->is_iomem || !is_vmalloc_addr(map->vaddr))
+		return true;
+	for (at = 0; at < size; at += PAGE_SIZE) {
+		page = page_at(map, at);
+		if (page && PageHead(page) &&
+		    (at + PAGE_SIZE >= size || page_at(map, at + PAGE_SIZE) != page + 1))
+			return false;
+		cond_resched();
+	}
+	return true;
+}
+
+/* The buffer's lock is held, and the memory in place. */
+static int map_locked(struct srnic_dmabuf *buf)
+{
+	void __iomem *io = srnic_peer_addr_of_dmabuf(buf->buf);
+	int err;
+
+	if (io) {
+		iosys_map_set_vaddr_iomem(&buf->map, io);
+		return 0;
+	}
+	err = dma_buf_vmap(buf->buf, &buf->map);
+	if (err)
+		/* no vmap: the exporter has nothing that a CPU could use */
+		return err == -EINVAL ? -EOPNOTSUPP : err;
+	if (!pages_are_right(&buf->map, buf->buf->size)) {
+		dma_buf_vunmap(buf->buf, &buf->map);
+		return -EOPNOTSUPP;
+	}
+	buf->vmapped = true;
+	return 0;
+}
+
 /* In place, and then where that is. */
 static int pin_and_map(struct srnic_dmabuf *buf)
 {
@@ -93,15 +148,14 @@ static int pin_and_map(struct srnic_dmabuf *buf)
 		err = dma_buf_pin(buf->attach);
 	if (err)
 		goto unlock;
-	err = dma_buf_vmap(buf->buf, &buf->map);
+	err = map_locked(buf);
 	if (err)
 		unpin(buf);
 	else
 		buf->mapped = true;
 unlock:
 	dma_resv_unlock(resv);
-	/* no vmap: the exporter has nothing that a CPU could use */
-	return err == -EINVAL ? -EOPNOTSUPP : err;
+	return err;
 }
 
 static void unmap_and_unpin(struct srnic_dmabuf *buf)
@@ -110,7 +164,8 @@ static void unmap_and_unpin(struct srnic_dmabuf *buf)
 
 	dma_resv_lock(resv, NULL);
 	buf->mapped = false;
-	dma_buf_vunmap(buf->buf, &buf->map);
+	if (buf->vmapped)
+		dma_buf_vunmap(buf->buf, &buf->map);
 	unpin(buf);
 	dma_resv_unlock(resv);
 }
@@ -149,7 +204,8 @@ detach:
  *
  * Context: process, the program's.
  * Return: the buffer; ERR_PTR(-EINVAL): it is shorter than that, or no dma-buf;
- * ERR_PTR(-EOPNOTSUPP): the CPU can't use it; others from the exporter.
+ * ERR_PTR(-EOPNOTSUPP): the CPU can't use it, or what it would use is other memory
+ * (pages_are_right()); others from the exporter.
  */
 struct srnic_dmabuf *srnic_dmabuf_get(struct device *dev, int fd, u64 offset,
 				      u64 length, void (*revoke)(void *ctx),

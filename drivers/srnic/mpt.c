@@ -46,7 +46,8 @@
  *   - Of windows and fast-register regions consumers choose the low byte, and may
  *     have used any. Their keys come again with the handle: after 2^(24 - order)
  *     lives of the slot (one less in that of handle 0), which waits its turn as all
- *     others do.
+ *     others do. So may the key of a region that had the handle before, which is
+ *     then one of the 256 that the consumer can choose.
  *
  * Readers and the barrier
  *   A reader writes the entry into its CPU's guard, then (full barrier) reads

@@ -76,10 +76,10 @@ void srnic_port_exit(struct srnic_port *port);
 /* The netdev has left, or is about to leave, where the port listens. RTNL. */
 bool srnic_port_stale(const struct srnic_port *port);
 
-/* Bytes of a netdev's MTU that headers may take; rdma_rxe counts the same, so
- * that both ends of a connection find the same path MTU.
+/* Bytes of a netdev's MTU that headers may take. The most have IPv6 (40), UDP (8) and
+ * a WRITE ONLY with immediate: BTH (12), RETH (16), immediate data (4), ICRC (4).
  */
-#define SRNIC_NET_OVERHEAD	80
+#define SRNIC_NET_OVERHEAD	84
 #define SRNIC_NET_MIN_MTU	(256 + SRNIC_NET_OVERHEAD)
 
 /* The largest IB MTU that fits; 0: none does. */

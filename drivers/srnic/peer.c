@@ -97,6 +97,20 @@ struct srnic_peer *srnic_peer_of_dmabuf(const struct dma_buf *buf)
 }
 
 /**
+ * srnic_peer_addr_of_dmabuf() - where a dma-buf's memory is, if it is a donor's
+ * @buf: dma-buf; the caller is attached to it, has it pinned and holds its lock
+ *
+ * Return: its kernel address, until move_notify has returned; NULL: it is no memory of
+ * a donor.
+ */
+void __iomem *srnic_peer_addr_of_dmabuf(const struct dma_buf *buf)
+{
+	const struct p2pmem_hold *hold = p2pmem_hold_of_dmabuf(buf);
+
+	return hold ? p2pmem_hold_addr(hold) : NULL;
+}
+
+/**
  * srnic_peer_put() - give a hold back
  * @peer: hold; the memory isn't touched any more
  *

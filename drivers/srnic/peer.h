@@ -21,6 +21,8 @@ struct srnic_peer *srnic_peer_get(struct device *client, unsigned long start,
 				  void (*revoke)(void *ctx), void *ctx);
 /* The same of a dma-buf; only for srnic_peer_account(). */
 struct srnic_peer *srnic_peer_of_dmabuf(const struct dma_buf *buf);
+/* Where its memory is, if it is a donor's: as long as the caller is attached. */
+void __iomem *srnic_peer_addr_of_dmabuf(const struct dma_buf *buf);
 void srnic_peer_put(struct srnic_peer *peer);
 void __iomem *srnic_peer_addr(const struct srnic_peer *peer);
 /* For the donor's figures: bytes written into its memory, bytes read from it. */

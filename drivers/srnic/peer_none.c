@@ -16,6 +16,11 @@ struct srnic_peer *srnic_peer_of_dmabuf(const struct dma_buf *buf)
 	return NULL;
 }
 
+void __iomem *srnic_peer_addr_of_dmabuf(const struct dma_buf *buf)
+{
+	return NULL;
+}
+
 void srnic_peer_put(struct srnic_peer *peer)
 {
 }

@@ -17,6 +17,7 @@
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
+#include <linux/p2pmem.h>
 #include <linux/pci.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -213,22 +214,40 @@ static long unpin(struct import *i)
 	return 0;
 }
 
+static void __iomem *addr_of(const struct dma_buf *buf)
+{
+	const struct p2pmem_hold *hold = p2pmem_hold_of_dmabuf(buf);
+
+	return hold ? p2pmem_hold_addr(hold) : NULL;
+}
+
 /* Pinned for as long as it is looked at, if it isn't already. */
 static long look(struct import *i, __u64 *word)
 {
 	bool pinned = i->pins;
-	struct iosys_map m;
-	long ret = pinned ? 0 : pin(i);
+	void __iomem *io;
+	long ret;
 
+	if (pinned && i->notified)
+		return -ENODEV;
+	ret = pinned ? 0 : pin(i);
 	if (ret)
 		return ret;
-	ret = dma_buf_vmap(i->buf, &m);
-	if (!ret) {
-		*word = m.is_iomem ? readq(m.vaddr_iomem) : *(u64 *)m.vaddr;
-		dma_buf_vunmap(i->buf, &m);
-	}
+	io = addr_of(i->buf);
+	if (io)
+		*word = readq(io);
 	if (!pinned)
 		unpin(i);
+	return io ? 0 : -EOPNOTSUPP;
+}
+
+static long vmap_and_undo(struct import *i)
+{
+	struct iosys_map m;
+	long ret = dma_buf_vmap(i->buf, &m);
+
+	if (!ret)
+		dma_buf_vunmap(i->buf, &m);
 	return ret;
 }
 
@@ -252,8 +271,10 @@ static long locked(struct import *i, unsigned int cmd, union answer *answer)
 		return i->notified;
 	case IMPORTER_MAP:
 		return map(i, &answer->map);
-	case IMPORTER_VMAP:
+	case IMPORTER_WORD:
 		return look(i, &answer->word);
+	case IMPORTER_VMAP:
+		return vmap_and_undo(i);
 	case IMPORTER_FENCE:
 		return begin_dma(i);
 	case IMPORTER_SIGNAL:

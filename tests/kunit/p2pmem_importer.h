@@ -50,11 +50,12 @@ struct importer_map {
 #define IMPORTER_UNPIN		_IO(0xBC, 0x92)
 #define IMPORTER_MAP		_IOR(0xBC, 0x93, struct importer_map)
 #define IMPORTER_UNMAP		_IO(0xBC, 0x94)
-#define IMPORTER_VMAP		_IOR(0xBC, 0x95, __u64)	/* reads one word */
+#define IMPORTER_WORD		_IOR(0xBC, 0x95, __u64)	/* with the CPU */
 #define IMPORTER_NOTIFIED	_IO(0xBC, 0x96)		/* returns how often */
 #define IMPORTER_CPU_ACCESS	_IO(0xBC, 0x97)		/* begin and end */
 /* DMA under way: a fence on the buffer, and its end */
 #define IMPORTER_FENCE		_IO(0xBC, 0x98)
 #define IMPORTER_SIGNAL		_IO(0xBC, 0x99)
+#define IMPORTER_VMAP		_IO(0xBC, 0x9a)		/* and undoes it */
 
 #endif /* _P2PMEM_IMPORTER_H */

@@ -14,9 +14,10 @@ adopt timeout 100 key_check srnic0 "$index" --large 512
 adopt timeout 100 rereg_check srnic0 "$index" 28
 adopt timeout 300 exact_check srnic0 "$index" "$device" \
 	"echo $(donor_bdf bar) >/sys/bus/pci/drivers/p2pmem_bar/unbind"
+device=$(donate_bar) || bail "no /dev/p2pmem0 again"
 /srnic/tests/vm/guest/integrity.py --serve srnic0 "$MY_IP" &
 adopt timeout 300 /srnic/tests/vm/guest/keys.py srnic0 "$MY_IP" 127.0.0.1 --one-way \
-	--message 131072
+	--message 131072 --p2pmem "$device"
 kill $! 2>/dev/null	# if nobody has come to it
 wait
 ok "all modules unload" \

@@ -95,15 +95,22 @@ class Memory:
         libc.munmap(self.addr, self.size)
 
 
-def udmabuf(size):
+HUGE_PAGE = 2 << 20
+
+
+def udmabuf(size, *, huge=False, offset=0):
     """A dma-buf of a program's own pages."""
-    memfd = os.memfd_create("udmabuf", os.MFD_ALLOW_SEALING)
-    os.ftruncate(memfd, size)
+    memfd = os.memfd_create("udmabuf",
+                            os.MFD_ALLOW_SEALING | (os.MFD_HUGETLB if huge else 0))
+    if huge:
+        with open("/proc/sys/vm/nr_hugepages", "w", encoding="ascii") as number:
+            number.write("1")
+    os.ftruncate(memfd, HUGE_PAGE if huge else size)
     fcntl.fcntl(memfd, 1033, 2)		# F_ADD_SEALS, F_SEAL_SHRINK
     with open("/dev/udmabuf", "rb") as maker:
         # with a bytearray the answer is what the call returns
         fd = fcntl.ioctl(maker, 0x40187542,	# UDMABUF_CREATE
-                         bytearray(struct.pack("IIQQ", memfd, 0, 0, size)))
+                         bytearray(struct.pack("IIQQ", memfd, 0, offset, size)))
     os.close(memfd)
     return fd
 
@@ -231,6 +238,8 @@ class Node:
     def reg_dmabuf_error(self, kind, size, access, offset, length):
         """errno of such a registration, 0 if it can be had."""
         fd = {"udmabuf": lambda: udmabuf(size), "heap": lambda: heap(size),
+              "huge": lambda: udmabuf(size, huge=True),
+              "of a huge page": lambda: udmabuf(size, huge=True, offset=5 * PAGE),
               "read-only": lambda: heap(size, os.O_RDONLY),
               "no dma-buf": lambda: os.memfd_create("none"),
               "closed": lambda: 999}[kind]()
