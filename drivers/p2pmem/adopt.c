@@ -39,6 +39,7 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/delay.h>
 #include <linux/device.h>
 #include <linux/list.h>
 #include <linux/memremap.h>
@@ -53,6 +54,9 @@
 
 #include "adopt.h"
 #include "donation.h"
+
+#define TRIES		20
+#define TRY_EVERY	50	/* ms */
 
 /**
  * struct adoption - an adopted donation
@@ -234,6 +238,24 @@ static struct notifier_block notifier = {
 	.notifier_call = notified,
 };
 
+/*
+ * Whose driver is being bound or unbound may be locked for as long as others like: for
+ * all that have its memory pinned. Who binds is noticed anyway (notified()), so such a
+ * one need not be waited for.
+ */
+static bool try_lock(struct pci_dev *pdev)
+{
+	int i;
+
+	for (i = 0; i < TRIES; i++) {
+		if (device_trylock(&pdev->dev))
+			return true;
+		msleep(TRY_EVERY);
+	}
+	pci_info(pdev, "p2pmem: busy, not looked at: if its driver is being bound it will be\n");
+	return false;
+}
+
 static void look_at_all(void)
 {
 	struct pci_dev *pdev = NULL;
@@ -242,7 +264,8 @@ static void look_at_all(void)
 		/* who publishes only now tells us when it has bound */
 		if (!pci_has_p2pmem(pdev))
 			continue;
-		device_lock(&pdev->dev);
+		if (!try_lock(pdev))
+			continue;
 		look(pdev);
 		device_unlock(&pdev->dev);
 	}

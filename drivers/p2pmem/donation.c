@@ -282,7 +282,7 @@ static int set_up(struct p2pmem *p)
 
 	/* what others use is not to be written to, and works for them */
 	if (!p2pmem_backing_shared(p->backing))
-		ret = p2pmem_selftest(p, "refused");
+		ret = p2pmem_selftest(p, NULL, "refused");
 	if (ret)
 		goto unmap_io;
 

@@ -133,6 +133,8 @@ const char *p2pmem_kind_name(enum p2pmem_kind kind);
 extern const struct file_operations p2pmem_fops;
 
 /* selftest.c */
-int p2pmem_selftest(const struct p2pmem *p, const char *verdict);
+#define P2PMEM_PROBES		3
+#define P2PMEM_PROBE_SIZE	64
+int p2pmem_selftest(const struct p2pmem *p, const u64 *at, const char *verdict);
 
 #endif /* _P2PMEM_DONATION_H */

@@ -74,10 +74,13 @@ static ssize_t health_show(struct device *dev, struct device_attribute *attr,
 			   char *buf)
 {
 	struct p2pmem *p = p2pmem_of(dev);
+	const char *now;
 	int n;
 
 	mutex_lock(&p->lock);
-	n = sysfs_emit(buf, "%s\n", p->health);
+	/* who began one may never say that it is over */
+	now = READ_ONCE(p->out) && !strcmp(p->health, "ok") ? "outage" : p->health;
+	n = sysfs_emit(buf, "%s\n", now);
 	mutex_unlock(&p->lock);
 	return n;
 }

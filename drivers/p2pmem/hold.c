@@ -649,9 +649,10 @@ static void callback_returned(struct p2pmem *p, struct p2pmem_hold *h,
  *	those of clients that the level refuses; the caller has p->rule_lock.
  *
  * When this returns none of these holders touches the memory any more, but for
- * what p2pmem_holds_settle() waits for. With @all that holds for those as well whose
- * callback somebody else has begun, for a level: that one is waited for, its settling
- * isn't.
+ * what p2pmem_holds_settle() waits for. That holds for those as well whose callback
+ * somebody else has begun: a level's writer is waited for by an outage and by a
+ * withdrawal, an outage by a level's writer (a withdrawal begins when there is none).
+ * Its settling isn't.
  */
 void p2pmem_holds_revoke(struct p2pmem *p, bool all)
 {
@@ -666,8 +667,7 @@ void p2pmem_holds_revoke(struct p2pmem *p, bool all)
 		callback_returned(p, h, h->ops->settle ? HOLD_UNSETTLED :
 							 HOLD_REVOKED, true);
 	}
-	if (all)
-		wait_event(p->revoked, !READ_ONCE(p->revoking));
+	wait_event(p->revoked, !READ_ONCE(p->revoking));
 }
 
 /**

@@ -203,6 +203,32 @@ static int do_flush(struct p2pmem_asked *asked, union argument *arg)
 	return ret ?: lost;
 }
 
+/*
+ * A function stays where it is for as long as somebody has a reference on it (place.c),
+ * but for an SR-IOV virtual one, which keeps the physical one only while it is
+ * registered. Not by the PCI layer's lock for that: who unplugs a donor has it for as
+ * long as others have pages pinned. A signal ends this wait.
+ */
+static int keep_place(struct pci_dev *pdev)
+{
+	if (!pdev->is_virtfn)
+		return 0;
+	while (!device_trylock(&pdev->dev)) {
+		if (schedule_timeout_interruptible(1) && signal_pending(current))
+			return -EINTR;
+	}
+	if (device_is_registered(&pdev->dev))
+		return 0;
+	device_unlock(&pdev->dev);
+	return -ENXIO;
+}
+
+static void release_place(struct pci_dev *pdev)
+{
+	if (pdev->is_virtfn)
+		device_unlock(&pdev->dev);
+}
+
 static int do_distance(struct p2pmem_asked *asked, union argument *arg)
 {
 	struct p2pmem_distance_query *d = &arg->distance;
@@ -214,24 +240,24 @@ static int do_distance(struct p2pmem_asked *asked, union argument *arg)
 		return -EINVAL;
 	if (d->domain > INT_MAX)
 		return -ENXIO;
-	/* who is looked at stays registered: the donor's function anyway */
-	pci_lock_rescan_remove();
 	pdev = pci_get_domain_bus_and_slot(d->domain, d->bus,
 					   PCI_DEVFN(d->device, d->function));
-	if (!pdev) {
-		pci_unlock_rescan_remove();
+	if (!pdev)
 		return -ENXIO;
-	}
+	ret = keep_place(pdev);
+	if (ret)
+		goto put;
 
-	/* not the other way round: a donor is withdrawn under that lock */
+	/* not the other way round: a donor is withdrawn under its function's lock */
 	ret = p2pmem_enter(asked->p);
 	if (!ret) {
 		d->distance = p2pmem_place_distance(asked->p->d.pdev, pdev);
 		d->links = p2pmem_place_links(asked->p->d.pdev, pdev);
 		p2pmem_leave(asked->p);
 	}
+	release_place(pdev);
+put:
 	pci_dev_put(pdev);
-	pci_unlock_rescan_remove();
 	return ret;
 }
 

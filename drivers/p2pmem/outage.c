@@ -28,9 +28,9 @@
  * what they are on stays theirs.
  *
  * Until the end nobody gets volatile memory: it could not be zeroed. A reset may also
- * fail. So before the end the function must answer, and volatile memory, which nobody
- * has then, be memory by the same test as when it was donated. Else the outage goes on,
- * until the end of another one is tried, or the donor goes.
+ * fail. So before the end the function must answer, and volatile memory be memory by
+ * the same test as when it was donated, in places that nobody has pinned. Else the
+ * outage goes on, until the end of another one is tried, or the donor goes.
  *
  * Nothing here waits for others without a bound: for mmap() and faults that are within
  * the gate, revoke callbacks that run, programs that are about to have a VMA linked.
@@ -210,10 +210,38 @@ static bool answers(const struct p2pmem *p)
 	return false;
 }
 
-/* Holders may write to persistent memory at any time, which a test would undo. */
-static bool works(const struct p2pmem *p)
+/*
+ * Where nobody has anything: who has pages pinned may write to them at any time, as a
+ * promised importer of a dma-buf may. Nobody gets any until the end. False: there is no
+ * such page.
+ */
+static bool find_free(struct p2pmem *p, u64 at[P2PMEM_PROBES])
 {
-	return answers(p) && (p->d.persistent || !p2pmem_selftest(p, verdict));
+	const unsigned long *map = p->pool.map;
+	unsigned long n = p->pool.npages, first, middle, last;
+
+	mutex_lock(&p->lock);
+	first = find_first_zero_bit(map, n);
+	middle = find_next_zero_bit(map, n, n / 2);
+	for (last = n - 1; first < n && test_bit(last, map); last--)
+		;
+	mutex_unlock(&p->lock);
+	if (first == n)
+		return false;
+	at[0] = (u64)first << PAGE_SHIFT;
+	at[1] = (u64)(middle < n ? middle : first) << PAGE_SHIFT;
+	at[2] = ((u64)(last + 1) << PAGE_SHIFT) - P2PMEM_PROBE_SIZE;
+	return true;
+}
+
+/* Holders may write to persistent memory at any time, which a test would undo. */
+static bool works(struct p2pmem *p)
+{
+	u64 at[P2PMEM_PROBES];
+
+	if (!answers(p))
+		return false;
+	return p->d.persistent || !find_free(p, at) || !p2pmem_selftest(p, at, verdict);
 }
 
 static void end(struct p2pmem *p)

@@ -6,9 +6,9 @@
  * PCI function, for as long as it exists, keeps its bus, a bus its bridge, and
  * so on to the host bridge, whatever is unplugged meanwhile; an SR-IOV virtual
  * function keeps the physical one while it is registered. So it is enough that
- * both devices that one asks about are registered: the donor's is until its
- * donation has been withdrawn, and for the client's whoever asks is
- * responsible.
+ * both devices that one asks about are registered, or that one has a reference and
+ * it is no virtual function: the donor's is registered until its donation has been
+ * withdrawn, and for the client's whoever asks is responsible.
  */
 #include <linux/device.h>
 #include <linux/pci.h>
@@ -135,7 +135,7 @@ struct device *p2pmem_place_farthest(struct pci_dev *donor,
 	*distance = n ? P2PMEM_FUNCTION : P2PMEM_ANY;
 	for (i = 0; i < n; i++) {
 		d = p2pmem_place_distance(donor, p2pmem_place(clients[i]));
-		if (farthest && d <= *distance)
+		if (i && d <= *distance)
 			continue;
 		farthest = clients[i];
 		*distance = d;

@@ -360,16 +360,20 @@ unsigned long p2pmem_regions_mapped(struct p2pmem *p)
  */
 void p2pmem_regions_gone(struct p2pmem *p)
 {
+	bool shared = p2pmem_backing_shared(p->backing);
 	struct p2pmem_region *r, *next;
 	unsigned long freed = 0;
 
 	mutex_lock(&p->lock);
+	/* nobody asks the pool any more: a page at a time of each region takes long */
+	p->gone = !shared;
 	list_for_each_entry_safe(r, next, &p->leaving, node) {
 		destroy(r);
 		freed++;
 	}
-	list_for_each_entry(r, &p->regions, node)
-		give_back(r);
+	if (shared)
+		list_for_each_entry(r, &p->regions, node)
+			give_back(r);
 	p->gone = true;
 	mutex_unlock(&p->lock);
 

@@ -14,8 +14,8 @@
 
 #include "donation.h"
 
-#define PROBES		3	/* start, middle, end */
-#define PROBE_WORDS	8
+#define PROBES		P2PMEM_PROBES
+#define PROBE_WORDS	(P2PMEM_PROBE_SIZE / 8)
 
 struct probe {
 	u64 offset;
@@ -113,21 +113,22 @@ static int test_words(const struct p2pmem *p, const char *verdict, const struct 
 /**
  * p2pmem_selftest() - write, read back and restore
  * @p: the donation, its range mapped. Whether its content matters it says itself.
+ * @at: where: P2PMEM_PROBE_SIZE bytes from each of these on, P2PMEM_PROBES of them,
+ *	which nobody else uses if the memory isn't persistent; NULL: at the start, in
+ *	the middle and at the end
  * @verdict: what becomes of it if it fails, for the message
  *
  * Return: 0, or -ENODEV after one line that says what was found.
  */
-int p2pmem_selftest(const struct p2pmem *p, const char *verdict)
+int p2pmem_selftest(const struct p2pmem *p, const u64 *at, const char *verdict)
 {
-	u64 size = p->d.size;
+	const u64 all[PROBES] = { 0, p->d.size / 2, p->d.size - P2PMEM_PROBE_SIZE };
 	void __iomem *io = p->io;
-	struct probe pr[PROBES] = {
-		{ .offset = 0 },
-		{ .offset = size / 2 },
-		{ .offset = size - PROBE_WORDS * 8 },
-	};
+	struct probe pr[PROBES];
 	int i, w, ret;
 
+	for (i = 0; i < PROBES; i++)
+		pr[i].offset = at ? at[i] : all[i];
 	for (i = 0; i < PROBES; i++)
 		for (w = 0; w < PROBE_WORDS; w++)
 			pr[i].saved[w] = readq(io + pr[i].offset + w * 8);

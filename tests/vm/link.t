@@ -79,9 +79,9 @@ if ip tuntap add tun9 mode tun 2>/dev/null; then
 else
 	skip "a netdev that isn't Ethernet" "the kernel has no tun"
 fi
-ip link add dummy9 mtu 335 type dummy
-one_line "a small MTU" "dummy9: has an MTU of 335" add srnic1 dummy9
-ip link set dummy9 mtu 336
+ip link add dummy9 mtu 339 type dummy
+one_line "a small MTU" "dummy9: has an MTU of 339" add srnic1 dummy9
+ip link set dummy9 mtu 340
 ok "the smallest MTU" add srnic1 dummy9
 like "it carries 256 bytes" "$(ibv_devinfo -d srnic1)" "active_mtu:[[:space:]]+256"
 ok "link del" del srnic1
@@ -169,7 +169,7 @@ ok "a program is told" wait_for 10 grep -Eqi "port.active" /tmp/events
 kill $watch
 diag "$(cat /tmp/events)"
 ip addr add fd77::1/64 dev eth0 nodad 2>/dev/null
-for i in 336:256 591:256 592:512 1103:512 1104:1024 1500:1024 2128:2048 4175:2048 4176:4096; do
+for i in 340:256 595:256 596:512 1107:512 1108:1024 1500:1024 2132:2048 4179:2048 4180:4096; do
 	ip link set eth0 mtu "${i%:*}" 2>/dev/null || { skip "MTU ${i%:*}" "the netdev can't"; continue; }
 	like "MTU ${i%:*}" "$(ibv_devinfo -d srnic0)" "active_mtu:[[:space:]]+${i#*:} "
 done

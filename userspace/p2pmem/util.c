@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "p2pmem.h"
@@ -46,7 +47,8 @@ uint64_t number(const char *text, const char *what)
 	char *end;
 
 	errno = 0;
-	value = strtoull(text, &end, 0);
+	/* not 0: a leading zero would make it octal */
+	value = strtoull(text, &end, !strncasecmp(text, "0x", 2) ? 16 : 10);
 	if (*end && end > text) {
 		unit = strchr(units, *end);
 		if (unit) {

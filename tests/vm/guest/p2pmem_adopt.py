@@ -7,7 +7,6 @@ import errno
 import glob
 import mmap
 import os
-import random
 import subprocess
 import threading
 import time
@@ -17,7 +16,7 @@ from p2pmem_block import Reader, Window, content, disk_of, put
 from p2pmem_dmabuf import Importer, bar_address
 from p2pmem_guest import (CLASS, IVSHMEM, NVME, PAGE, PCI, Bar, Mapping, Taker, attach, attr,
                           available, bind, detach, donation, donations, fork, log_mark,
-                          log_since, main, opened, pci_functions, read, reap, set_attr,
+                          log_since, main, opened, pci_functions, randomness, read, reap, set_attr,
                           statistic, unbind, wait_for, write)
 from p2pmem_ioctl import alloc, call, close, export, region_info
 from p2pmem_rdma import Rdma, rdmanode
@@ -153,7 +152,7 @@ class NvmeTest(Adopted):
 
     def test_two_programs(self):
         def child():
-            rnd = random.Random(os.getpid())
+            rnd = randomness()
             fd = opened(self.name)
             for _ in range(20):
                 size = PAGE * rnd.randint(1, 8)

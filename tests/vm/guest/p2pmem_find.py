@@ -65,8 +65,10 @@ class FindTest(AllDonors):
         self.finds(None, self.far, self.near)
         set_attr(self.name[self.far2], "level", "root")
         self.finds(self.far2, NETWORK_CARD, self.near)
-        # a client that there is not has no place
+        # a client that there is not has no place, whoever else is asked for
         self.finds(None, "-")
+        self.finds(None, "-", self.near)
+        self.finds(None, self.near, "-")
         unbind(self.far2)
         write(PERSISTENT, "1")
         self.addCleanup(write, PERSISTENT, "0")

@@ -7,6 +7,7 @@ import fcntl
 import glob
 import mmap
 import os
+import random
 import re
 import signal
 import struct
@@ -223,9 +224,20 @@ def opened(name, flags=os.O_RDWR):
     return os.open("/dev/" + name, flags | os.O_CLOEXEC)
 
 
+SEED = int(os.environ.get("SEED") or random.randrange(1 << 32))
+_forks = 0
+
+
+def randomness():
+    """Of this process: others in each run, the same again with SEED=N in the environment."""
+    return random.Random(SEED << 16 | _forks)
+
+
 def fork(child):
     """Run child() in a process of its own; its exit status is 0, or 1 when
     it raised. Returns the pid."""
+    global _forks  # pylint: disable=global-statement
+    _forks += 1
     pid = os.fork()
     if pid:
         return pid
@@ -515,6 +527,6 @@ def main(*modules):
              if sys.argv[1:] else
              loader.loadTestsFromModule(sys.modules["__main__"]))
     result = TapResult()
-    print(f"1..{tests.countTestCases()}", flush=True)
+    print(f"1..{tests.countTestCases()}\n# seed {SEED}", flush=True)
     tests.run(result)
     sys.exit(not result.wasSuccessful())

@@ -8,8 +8,8 @@ import random
 import time
 
 from p2pmem_guest import (CLASS, PAGE, Child, Mapping, Taker, attr, available, bind,
-                          fork, log_mark, log_since, main, opened, reap, unbind,
-                          wait_for, write)
+                          fork, log_mark, log_since, main, opened, randomness, reap,
+                          unbind, wait_for, write)
 from p2pmem_ioctl import alloc, close, export
 from p2pmem_take import NOBODY, Taking
 
@@ -227,7 +227,7 @@ class LimitTest(Taking):
         most = []
 
         def child():
-            rnd = random.Random(os.getpid())
+            rnd = randomness()
             kept, fd = [], opened(self.name)
             while time.monotonic() < stop:
                 try:

@@ -14,7 +14,8 @@ import unittest
 
 from p2pmem_guest import (IVSHMEM, PAGE, Child, Mapping, attr, available,
                           bind, fork, libc, log_mark, log_since, main, opened,
-                          p2pdma, pci_functions, reap, unbind, wait_for)
+                          p2pdma, pci_functions, randomness, reap, unbind,
+                          wait_for)
 
 MAGIC = b"p2pmem was here: "
 INFO = 0x8040BC00
@@ -297,7 +298,7 @@ class MmapTest(unittest.TestCase):
 
     def test_many_processes(self):
         def child():
-            rnd = random.Random(os.getpid())
+            rnd = randomness()
             fd = opened(self.name)
             for _ in range(100):
                 length = PAGE * rnd.randint(1, 64)

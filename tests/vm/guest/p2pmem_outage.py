@@ -184,6 +184,7 @@ class OutageTest(Rdma):
         events = Uevents()
         self.taker.suspend(self.both)
         self.assertEqual(events.next(pmr, "OUTAGE"), "begin")
+        self.assertEqual((attr(pmr, "health"), attr(cmb, "health")), ("outage", "outage"))
         for _ in range(2):
             self.fails(errno.EIO, msync, m)
         self.assertIsNone(self.taker.find())

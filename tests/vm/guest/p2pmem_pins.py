@@ -11,9 +11,9 @@ import threading
 import time
 import unittest
 
-from p2pmem_guest import (IVSHMEM, PAGE, Mapping, attr, available, bind,
-                          bound, log_mark, log_since, main, opened,
-                          pci_functions, unbind, wait_for)
+from p2pmem_guest import (IVSHMEM, PAGE, PCI, Mapping, attr, available, bind,
+                          bound, log_mark, log_since, main, opened, p2pdma,
+                          pci_functions, unbind, wait_for, write)
 
 import pyverbs.enums as e
 from pyverbs.device import Context
@@ -51,6 +51,7 @@ class PinsTest(unittest.TestCase):
         m.unmap()
         if refusal:
             self.assertIn(refusal, (errno.EREMOTEIO, errno.EFAULT))
+            self.assertTrue(p2pdma(self.bdf), "any other kernel does")
             self.tearDown()
             self.skipTest("this kernel lets no driver pin the pages for long")
 
@@ -101,6 +102,27 @@ class PinsTest(unittest.TestCase):
         t.join(10)
         self.assertFalse(t.is_alive())
         m.unmap()
+
+    def test_a_removal_that_waits(self):
+        """It has the PCI layer's lock: whoever looks around must not want that."""
+        second = pci_functions(IVSHMEM)[1]
+        bind(second)
+        m = Mapping(self.fd, 16 * PAGE)
+        mr = self.register(m)
+        m.unmap()
+        mark = log_mark("p2pmem test: removal")
+        t = threading.Thread(target=write, args=(PCI + self.bdf + "/remove", "1"))
+        t.start()
+        self.assertTrue(wait_for(lambda: any("16 pages are still pinned" in i
+                                             for i in log_since(mark)), 30))
+        with subprocess.Popen(["p2pmem", "tree"], stdout=subprocess.DEVNULL) as p:
+            ended = wait_for(lambda: p.poll() is not None, 20)
+            mr.close()
+            t.join(10)
+            self.assertFalse(t.is_alive())
+            self.assertTrue(ended)
+        write("/sys/bus/pci/rescan", "1")
+        unbind(second)
 
     def test_many_pinned_and_released(self):
         for n in range(50):

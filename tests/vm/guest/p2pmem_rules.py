@@ -263,6 +263,27 @@ class RulesTest(AllDonors):
         slow.join()
         self.taker.put(h)
 
+    @unittest.skipUnless(os.path.exists("/sys/power/state"), "this kernel never sleeps")
+    def test_beside_an_outage(self):
+        """The same if it is an outage that revokes."""
+        name = self.name[self.near]
+        m = self.mapping(self.near)
+        self.taker.client(NETWORK_CARD)
+        h = self.taker.hold(m.address, PAGE, revoke_ms=1000)
+        other = Taker()
+        slow = threading.Thread(target=other.suspend, args=(self.near,))
+        slow.start()
+        while clients(name)[NETWORK_CARD][2]:
+            pass
+        set_attr(name, "level", "function")
+        with self.assertRaises(OSError) as e:
+            self.taker.read(h, 0)
+        self.assertEqual(e.exception.errno, errno.EIO)
+        slow.join()
+        other.resume(self.near)
+        other.close()
+        self.taker.put(h)
+
     def test_client_is_unplugged(self):
         """What it has stays in the list, and can be given back."""
         name = self.name[self.near]

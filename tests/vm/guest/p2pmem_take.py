@@ -16,8 +16,8 @@ import unittest
 
 from p2pmem_guest import (CLASS, IVSHMEM, PAGE, PCI, Child, Mapping, Taker, attr,
                           available, bind, bound, fork, libc, log_mark, log_since,
-                          main, opened, pci_functions, race, read, reap, unbind,
-                          wait_for, write)
+                          main, opened, pci_functions, race, randomness, read,
+                          reap, unbind, wait_for, write)
 from p2pmem_ioctl import (alloc, call, close, distance, export, fdinfo, flush,
                           number, raw, receive_fd, region_info, send_fd)
 from p2pmem_unplug import touch
@@ -105,7 +105,7 @@ class RegionTest(Taking):
     def test_two_programs_one_pool(self):
         """Regions and mappings of four processes: never the same byte."""
         def child():
-            rnd = random.Random(os.getpid())
+            rnd = randomness()
             fd = opened(self.name)
             for _ in range(60):
                 size = PAGE * rnd.randint(1, 32)

@@ -13,7 +13,8 @@ import subprocess
 import unittest
 
 from p2pmem_guest import (CLASS, IVSHMEM, PAGE, PCI, Mapping, attach, attr, available, bind,
-                          main, opened, pci_functions, read, unbind, wait_for, write)
+                          main, opened, pci_functions, read, statistic, unbind, wait_for,
+                          write)
 from p2pmem_ioctl import distance
 
 BARS = "/sys/module/p2pmem_bar/parameters/bars"
@@ -237,6 +238,9 @@ class ToolTest(unittest.TestCase):
         for value in (" -1", "+1", "", "x", "0x", "K", "1KK", str(1 << 64), "16777216T"):
             self.bad("no offset", "read", self.pmem, value, "1")
         self.bad("no length", "read", self.pmem, "1", "1X")
+        # nobody's octal
+        self.good("write", self.pmem, "0100", data=b"at 100")
+        self.assertEqual(self.good("read", self.pmem, "0x64", "6"), b"at 100")
 
     def test_flush(self):
         for args in ((), ("4K",), ("1", "1"), ("0", "16M"), ("16M", "0"), ("16M",)):
@@ -260,6 +264,18 @@ class ToolTest(unittest.TestCase):
         m = Mapping(opened(self.ram), PAGE)
         self.assertIn(f"[{'#':<20}]", self.text("watch", self.ram, "-n", "1"))
         m.unmap()
+        # what happens between two looks
+        with subprocess.Popen(["p2pmem", "watch", "-i", "1", self.ram], text=True,
+                              stdout=subprocess.PIPE) as p:
+            p.stdout.readline()
+            Mapping(opened(self.ram), PAGE).unmap()
+            Mapping(opened(self.ram), PAGE).unmap()
+            line = next(i for i in p.stdout if "+" in i)
+            p.kill()
+        grown = dict(re.findall(r" (\w+) \+(\d+)", line))
+        self.assertEqual(grown["allocations"], "2", line)
+        look = json.loads(self.text("--json", "watch", self.ram, "-n", "1"))[0]
+        self.assertEqual(look["statistics"]["allocations"], statistic(self.ram, "allocations"))
 
     def test_the_donor_goes(self):
         with subprocess.Popen(["p2pmem", "alloc", self.ram, "8K", "--", "sh", "-c",
