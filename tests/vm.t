@@ -59,6 +59,9 @@ built=$(scripts/kernel-build 6.12)
 ok "a script for each host, --kernel with a directory" run 4 --kernel "$built" one other
 ok "each ran its own" eval 'said "a| only a" && ! says "a.*other"'
 
+ok "more scripts than hosts" run 2 one other one
+ok "is told" says "one script for all hosts, or one for each"
+
 script panic 'echo before; echo c >/proc/sysrq-trigger; sleep 1000'
 ok "a panic" run 120 panic
 ok "is shown" says 'console\| .*Kernel panic - not syncing: sysrq triggered crash'

@@ -45,7 +45,7 @@ static void new_table(struct kunit *test, struct table *t, unsigned int lines)
 	t->mpt = srnic_mpt_create_with(ORDER, srnic_key_codec_alloc_from(ORDER, same_secret));
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, t->mpt);
 	t->stats = alloc_percpu(struct srnic_stats);
-	KUNIT_ASSERT_NOT_NULL(test, t->stats);
+	KUNIT_ASSERT_TRUE(test, !!t->stats);
 	KUNIT_ASSERT_EQ(test, srnic_mpt_use_cache(t->mpt, lines, t->stats), 0);
 }
 

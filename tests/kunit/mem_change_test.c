@@ -264,6 +264,7 @@ static void invalidate_the_dead(struct kunit *test)
  * @mpt: table
  * @key: the key
  * @alive: which grants' memory is there
+ * @readers: how many have begun
  * @used: times that a reader was inside, for each grant
  * @dead: times that it was inside memory that was not there: none
  * @mixed: times that it saw a grant that never was: none
@@ -274,6 +275,7 @@ struct race {
 	struct srnic_mpt *mpt;
 	u32 key;
 	bool alive[2];
+	atomic_t readers;
 	atomic_t used[2];
 	atomic_t dead;
 	atomic_t mixed;
@@ -306,7 +308,7 @@ static int reader(void *data)
 	struct race *r = data;
 	struct rnd_state rng;
 
-	prandom_seed_state(&rng, current->pid);
+	rng_start(&rng, atomic_inc_return(&r->readers));
 	while (!kthread_should_stop()) {
 		int burst = 50;
 

@@ -387,6 +387,7 @@ static void mpt_create_fails(struct kunit *test)
  * @end: what ends a key
  * @key: what readers present
  * @alive: from before publish until @end returned
+ * @readers: how many have begun
  * @inside: times that a reader was inside
  * @refused: times that it was not let in
  * @dead: times that a reader was inside memory that was not alive: none
@@ -397,6 +398,7 @@ struct race {
 	void (*end)(struct srnic_mpt *mpt, struct srnic_mpt_entry *e, u32 round);
 	u32 key;
 	bool alive;
+	atomic_t readers;
 	atomic_t inside;
 	atomic_t refused;
 	atomic_t dead;
@@ -420,7 +422,7 @@ static int reader(void *data)
 	struct race *r = data;
 	struct rnd_state rng;
 
-	prandom_seed_state(&rng, current->pid);
+	rng_start(&rng, atomic_inc_return(&r->readers));
 	while (!kthread_should_stop()) {
 		int burst = 50;
 

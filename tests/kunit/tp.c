@@ -225,7 +225,7 @@ static void create_end(struct tp_pair *t, struct tp_end *e, u32 from, u32 to)
 	KUNIT_ASSERT_NOT_NULL(test, e->ndev);
 	e->pd.pdn = TP_PDN;
 	e->tp.stats = alloc_percpu(struct srnic_stats);
-	KUNIT_ASSERT_NOT_NULL(test, e->tp.stats);
+	KUNIT_ASSERT_TRUE(test, !!e->tp.stats);
 	e->mem = vzalloc(TP_MEM);
 	KUNIT_ASSERT_NOT_NULL(test, e->mem);
 	e->tp.mpt = srnic_mpt_create(8);

@@ -70,7 +70,7 @@ barrier()
 		while read -r way _ median _ longest; do
 			diag "| ${way//_/ } | $median | $longest |"
 			# all of an unbind isn't the key's
-			[ "$way" != revoke ] || continue
+			[ "$way" != unplug ] || continue
 			num "$way: the median is within 10 ms, $live keys" "${median%.*}" -lt 10
 			num "$way: so is the longest, $live keys" "${longest%.*}" -lt 10
 		done </tmp/barrier

@@ -31,7 +31,8 @@ _remote()
 {
 	local line held='' first=1 fd
 
-	wait_for 20 _connect "$1" || {
+	# the other host may still be booting, on a machine with much else to do
+	wait_for 120 _connect "$1" || {
 		echo "no agent at $1" >&2
 		return 255
 	}

@@ -11,7 +11,8 @@
  * The memory is written to by a QP of the same device; a call has ended when it
  * returns, a work request when its completion has been polled. What a peer's SEND with
  * invalidate takes counts from the completion of the WRITE before it. BDF: of a BAR,
- * which is unbound from p2pmem_bar; all that this has to do counts.
+ * for what its donor does: a new level (revoke), and to be unbound from p2pmem_bar
+ * (unplug), where all that this has to do counts.
  */
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -21,6 +22,7 @@
 #define LENGTH	1048576UL
 #define WRITES	8
 #define DONOR	"/dev/p2pmem0"
+#define LEVEL	"/sys/class/p2pmem/p2pmem0/level"
 
 static struct end one, two;
 static struct ibv_mr *target, *source, **live;
@@ -87,6 +89,12 @@ static void unplug(void)
 	write_to("/sys/bus/pci/drivers/p2pmem_bar/unbind", bdf);
 }
 
+/* To all but the donor's own function. */
+static void forbid(void)
+{
+	write_to(LEVEL, "function");
+}
+
 /* Memory of the donor, which comes back if it has gone. */
 static void map_donor(void)
 {
@@ -101,6 +109,7 @@ static void map_donor(void)
 	if (memory == MAP_FAILED)
 		die(DONOR);
 	close(fd);
+	write_to(LEVEL, "any");
 }
 
 static void dealloc(void)
@@ -135,8 +144,14 @@ static const struct way {
 	{ "dealloc_mw", 1, dealloc },
 	{ "LOCAL_INV", 2, invalidate },
 	{ "SEND_with_invalidate", 2, wait_for_peer },
-	{ "revoke", 0, unplug },
+	{ "revoke", 0, forbid },
+	{ "unplug", 0, unplug },
 };
+
+static bool of_donor(const struct way *way)
+{
+	return way->end == forbid || way->end == unplug;
+}
 
 static bool of_peer(const struct way *way)
 {
@@ -177,7 +192,7 @@ static void start_requests(bool invalidates)
 
 static void make_target(const struct way *way)
 {
-	if (way->end == unplug)
+	if (of_donor(way))
 		map_donor();
 	target = ibv_reg_mr(pd, memory, LENGTH, ACCESS | IBV_ACCESS_MW_BIND);
 	if (!target)
@@ -212,7 +227,7 @@ static double round_of(const struct way *way)
 		dealloc();
 	if (target)
 		dereg();
-	if (way->end == unplug)
+	if (of_donor(way))
 		munmap(memory, LENGTH);
 	memory = ram + LENGTH;
 	renew(&one, &two);
@@ -280,7 +295,7 @@ int main(int argc, char **argv)
 	fill_table(atoi(argv[4]));
 	make_pair(&one, &two, pd);
 	for (w = 0; w < ARRAY_SIZE(ways); w++)
-		if (ways[w].end != unplug || bdf)
+		if (!of_donor(&ways[w]) || bdf)
 			measure(&ways[w], took, rounds);
 	/* the rest goes with the program */
 	return 0;
