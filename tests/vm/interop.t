@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # vm: --hosts 2 --donors a:bar,b:bar --timeout 1800
+# calm
 #
 # srnic against rdma_rxe, an RNIC that nobody here wrote: srnic first as the
 # client, then as the server; captures on srnic's side are judged by Wireshark
@@ -128,6 +129,8 @@ small()
 		ok "$where: $tool, rdma_cm, srnic's memory in a BAR" \
 			speed 1 "$tool" -n 10 -R "${at[@]}"
 	done
+	PERF_PEER=$PEER_IP6 ok "$where: ib_write_bw, rdma_cm over IPv6" \
+		over_ipv6 speed 1 ib_write_bw -s 9001 -n 20 -R --ipv6-addr
 	ok "$where: ib_send_bw, UD, all sizes" speed 12 ib_send_bw -c UD -a -n 20 -m 4096 "${v4[@]}"
 	ok "$where: ib_send_lat, UD, IPv6" speed 1 ib_send_lat -c UD -s 1000 -n 20 "${v6[@]}"
 	ok "$where: Wireshark finds nothing wrong, every ICRC is right" judge "$host"

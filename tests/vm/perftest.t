@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # vm: --hosts 2 --donors a:bar,b:bar --timeout 1500
+# calm
 #
 # perftest between two srnics: every tool over all sizes, with the memory of a
 # PCIe BAR at either end, over IPv4 and IPv6, small and large packets, many
@@ -47,7 +48,7 @@ for tool in $bw $lat $atomic; do
 	# shellcheck disable=SC2086 # words, or none
 	{
 	ok "$tool, the client's memory in a BAR, IPv6, MTU 1024, events" \
-		speed $lines "$tool" $size $events -m 1024 \
+		over_ipv6 speed $lines "$tool" $size $events -m 1024 \
 			: -x "$x6b" : -x "$x6a" --mmap="$mem"
 	ok "$tool, the memory of both in a BAR, IPv4, MTU 4096, rdma_cm" \
 		speed $lines "$tool" $size -R -m 4096 --mmap="$mem" "${v4[@]}"
@@ -58,15 +59,18 @@ for tool in $bw ib_atomic_bw; do
 	[[ $tool != ib_write* ]] || events=
 	ok "$tool, 16 QPs, IPv4, MTU 1024" speed 1 "$tool" -q 16 -n 20 -m 1024 "${v4[@]}"
 	# shellcheck disable=SC2086 # one word, or none
-	ok "$tool, 16 QPs, IPv6, MTU 4096, BAR, rdma_cm, events" \
-		speed 1 "$tool" -q 16 -n 20 -m 4096 -R --mmap="$mem" $events "${v6[@]}"
+	ok "$tool, 16 QPs, IPv6, MTU 4096, BAR, events" \
+		over_ipv6 speed 1 "$tool" -q 16 -n 20 -m 4096 --mmap="$mem" $events "${v6[@]}"
+	# shellcheck disable=SC2086
+	PERF_PEER=$PEER_IP6 ok "$tool, 16 QPs, BAR, rdma_cm over IPv6, events" \
+		over_ipv6 speed 1 "$tool" -q 16 -n 20 -R --ipv6-addr --mmap="$mem" $events
 done
 for tool in ib_atomic_bw ib_atomic_lat; do
 	ok "$tool, compare and swap" speed 1 "$tool" -A CMP_AND_SWAP -n 50
 done
 for tool in ib_send_bw ib_send_lat; do
 	ok "$tool, UD, all sizes" speed 12 "$tool" -c UD -a -n 20 -m 4096 "${v4[@]}"
-	ok "$tool, UD, IPv6, events" speed 1 "$tool" -c UD -s 1000 -n 20 -e "${v6[@]}"
+	ok "$tool, UD, IPv6, events" over_ipv6 speed 1 "$tool" -c UD -s 1000 -n 20 -e "${v6[@]}"
 	ok "$tool, UD, rdma_cm" speed 1 "$tool" -c UD -s 1000 -n 20 -R
 done
 ok "ib_write_bw in both directions" speed 1 ib_write_bw -b -n 20

@@ -3,6 +3,8 @@
 #
 #   speed ROWS TOOL ARGS...   perf TOOL ARGS... succeeds, and prints ROWS lines
 #                             of results, none of them zero
+#   over_ipv6 COMMAND...      it succeeds, and packets of IPv6 have come or gone meanwhile
+#                             (with rdma_cm: PERF_PEER=$PEER_IP6, --ipv6-addr)
 #   quiet DEV                 no counter of an srnic device tells of a fault; prints
 #                             those that aren't zero. A timeout is none: what a
 #                             host's own queue drops is sent again
@@ -35,6 +37,18 @@ speed()
 			print "rows: " rows + 0 ", wanted: " want ", zero: " bad + 0
 			exit 1
 		}' <<<"$out"
+}
+
+_ipv6_packets() { awk '/^Ip6(InReceives|OutRequests) / { n += $2 } END { print n }' /proc/net/snmp6; }
+
+over_ipv6()
+{
+	local before status=0
+
+	before=$(_ipv6_packets)
+	"$@" || status=$?
+	[ $(($(_ipv6_packets) - before)) -ge 20 ] || { echo "no packets of IPv6"; return 1; }
+	return $status
 }
 
 quiet()
