@@ -20,6 +20,9 @@ static void __iomem *ioremap_wc_fake(struct device *dev, resource_size_t at, res
 #include "../../drivers/p2pmem/donors/nvme_cmb.c"
 #include "../../drivers/p2pmem/donors/nvme_pmr.c"
 #include "../../drivers/p2pmem/donors/nvme_power.c"
+#define reg		sysfs_reg
+#include "../../drivers/p2pmem/donors/nvme_sysfs.c"
+#undef reg
 #undef readl
 #undef devm_ioremap
 #undef devm_ioremap_wc
@@ -605,6 +608,47 @@ static void pmr_removed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, *reg(NVME_PMRCTL), 0);
 }
 
+/* What QEMU's controllers have in these registers is 0: offsets and masks show here. */
+static const struct {
+	ssize_t (*show)(struct device *dev, struct device_attribute *attr, char *buf);
+	u32 at;
+	u32 value;
+	const char *text;
+} shown[] = {
+	{ cmbsts_show, NVME_CMBSTS, 1, "0x1\nCBAI 1\n" },
+	{ cmbsts_show, NVME_CMBSTS, ~1u, "0xfffffffe\nCBAI 0\n" },
+	{ pmrcap_show, NVME_PMRCAP, 0x01050988,
+	  "0x1050988\nRDS 1\nWDS 0\nBIR 4\nPMRTU 1\nPMRWBM 0x2 (a read of PMRSTS)\n"
+	  "PMRTO 5 (300000 ms)\nCMSS 1\n" },
+	{ pmrsts_show, NVME_PMRSTS, 0x1734,
+	  "0x1734\nERR 52\nNRDY 1\nHSTS 3\nCBAI 1\nhealth " },
+	{ pmrsts_show, NVME_PMRSTS, 0, "0\nERR 0\nNRDY 0\nHSTS 0\nCBAI 0\nhealth ok\n" },
+	{ pmrebs_show, NVME_PMREBS, 0x511, "0x511\nRBB 1\nPMRWBZ 5120 (bytes)\n" },
+	{ pmrebs_show, NVME_PMREBS, 0xffffff03,
+	  "0xffffff03\nRBB 0\nPMRWBZ 18014397435740160 (bytes)\n" },
+	{ pmrswtp_show, NVME_PMRSWTP, 0x302, "0x302\nPMRSWTV 3145728 (bytes/s)\n" },
+	{ pmrswtp_show, NVME_PMRSWTP, 0x304, "0x304\nPMRSWTV 3 (unit 4 is reserved)\n" },
+};
+
+static void registers_shown(struct kunit *test)
+{
+	char *buf = (char *)get_zeroed_page(GFP_KERNEL);
+	struct device *dev = &fake->pdev.dev;
+	size_t i;
+
+	KUNIT_ASSERT_NOT_NULL(test, buf);
+	dev_set_drvdata(dev, &fake->n);
+	fake->n.pmr.read_sts = true;
+	fake->n.pmr.timeout_ms = 300000;
+	for (i = 0; i < ARRAY_SIZE(shown); i++) {
+		memset(fake->regs, 0xa5, sizeof(fake->regs));
+		*reg(shown[i].at) = shown[i].value;
+		shown[i].show(dev, NULL, buf);
+		KUNIT_EXPECT_TRUE_MSG(test, strstarts(buf, shown[i].text), "%s", buf);
+	}
+	free_page((unsigned long)buf);
+}
+
 static struct kunit_case cases[] = {
 	KUNIT_CASE(old_without_cmb),
 	KUNIT_CASE(old_with_cmb),
@@ -627,6 +671,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(either_barrier),
 	KUNIT_CASE(mapping_of_the_pmr),
 	KUNIT_CASE(pmr_removed),
+	KUNIT_CASE(registers_shown),
 	{ }
 };
 

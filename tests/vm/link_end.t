@@ -72,7 +72,7 @@ ok "the namespaces end: so does the other link" ns_del
 ### the end in the middle of traffic
 
 [ -n "$KERNEL_DEBUG" ] || : "${CASES=donor_answerer donor_sender veth namespace_program
-	module_both move nic_pulled exclusive}"
+	module_both cm move nic_pulled exclusive}"
 all_ends
 
 ### everything at once

@@ -288,6 +288,48 @@ end_veth()
 	sides
 }
 
+# pingpong SIDE [PEER]: datagrams, polled for without end
+pingpong()
+{
+	exec ibv_ud_pingpong -d "s$1" -g "$(wait_for 10 gid_index "s$1" "${ip[$1]}")" -p 21000 \
+		-n 1000000000 "${@:2}"
+}
+datagrams() { [ "$(rdma resource show qp | grep -c 'type UD.*pingpong')" = 2 ] && pkts_grow; }
+pkts_grow()
+{
+	local before
+
+	before=$(counter s2 rcvd_pkts)
+	wait_for 10 eval "[ \$(counter s2 rcvd_pkts) -gt $((before + 200)) ]"
+}
+
+# The connection manager's programs, in their namespaces, and datagrams. What becomes
+# of such programs is their own affair.
+end_cm()
+{
+	what="link del under rping and datagrams"
+	both_sides
+	ip netns exec n2 rping -s -a "${ip[2]}" -v -C 1000000 >/tmp/said.2 2>&1 &
+	pid[2]=$!
+	wait_for 20 eval "rdma resource show cm_id | grep -q 'LISTEN.*rping'"
+	sleep 1	# see _perf_listens()
+	ip netns exec n1 rping -c -a "${ip[2]}" -v -C 1000000 >/tmp/said.1 2>&1 &
+	pid[1]=$!
+	pingpong 2 >/tmp/said.3 2>&1 &
+	pid[3]=$!
+	wait_listen 21000
+	pingpong 1 127.0.0.1 >/tmp/said.4 2>&1 &
+	pid[4]=$!
+	ok "$what: rping" wait_for 20 grep -q 'ping data' /tmp/said.1
+	ok "$what: datagrams" wait_for 20 datagrams
+	ok "$what" timeout 60 rdma link del s2
+	ok "$what: the other one" timeout 60 rdma link del s1
+	kill -9 "${pid[@]}" 2>/dev/null
+	wait "${pid[@]}" 2>/dev/null
+	pid=()
+	ok "$what: nothing stays" wait_for 10 eval "! rdma resource show qp | grep -E 'rping|pingpong'"
+}
+
 ### a real NIC: with itself, as there is one
 
 # addresses NETNS-OPTION...: after the NIC has lost them
@@ -380,7 +422,7 @@ all_ends()
 	for i in ${CASES:-kill_sender kill_answerer link_sender link_answerer
 			netdev_sender netdev_answerer move namespace_sender
 			namespace_answerer namespace_program donor_answerer
-			donor_sender module_write module_both veth namespace_nic nic_pulled exclusive}; do
+			donor_sender module_write module_both cm veth namespace_nic nic_pulled exclusive}; do
 		"end_$i"
 	done
 	begin "after all that" write -n 200
