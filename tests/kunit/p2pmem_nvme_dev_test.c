@@ -622,7 +622,7 @@ static const struct {
 	  "PMRTO 5 (300000 ms)\nCMSS 1\n" },
 	{ pmrsts_show, NVME_PMRSTS, 0x1734,
 	  "0x1734\nERR 52\nNRDY 1\nHSTS 3\nCBAI 1\nhealth " },
-	{ pmrsts_show, NVME_PMRSTS, 0, "0\nERR 0\nNRDY 0\nHSTS 0\nCBAI 0\nhealth ok\n" },
+	{ pmrsts_show, NVME_PMRSTS, 0, "0x0\nERR 0\nNRDY 0\nHSTS 0\nCBAI 0\nhealth ok\n" },
 	{ pmrebs_show, NVME_PMREBS, 0x511, "0x511\nRBB 1\nPMRWBZ 5120 (bytes)\n" },
 	{ pmrebs_show, NVME_PMREBS, 0xffffff03,
 	  "0xffffff03\nRBB 0\nPMRWBZ 18014397435740160 (bytes)\n" },
