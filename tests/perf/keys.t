@@ -4,7 +4,7 @@
 #
 # Keys: registering and deregistering, srnic against rdma_rxe by turns in one boot;
 # with ten live keys and with a million; memory for each; the end of a key while a
-# peer writes to it (seven ways), the median and the longest; and, where the clock
+# peer writes to it (eight ways), the median and the longest; and, where the clock
 # counts instructions, lookups with the key cache and without. Runs on the host,
 # where it starts itself in VMs.
 if [ -z "${HOST:-}" ]; then

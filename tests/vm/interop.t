@@ -78,18 +78,18 @@ rping_from()
 	return $status
 }
 
-# Of each tool: all sizes; many QPs; both directions
+# Of each tool: all sizes, in RAM and in a BAR; many QPs; both directions
 large()
 {
-	local tool where=$1
+	local tool where=$1 at=(: -x "$x4b" : -x "$x4a" --mmap="$mem")
 
+	[ "$DEV_A" = srnic0 ] || at=(: -x "$x4b" --mmap="$mem" : -x "$x4a")
 	for tool in ib_{write,read,send}_{bw,lat}; do
-		# a ping-pong is the same from both sides: all its sizes once
-		if [ "$DEV_A" = srnic0 ] || [[ $tool != *_lat || $tool = ib_read_lat ]]; then
-			ok "$where: $tool, all sizes" speed 23 "$tool" -a -n 5 -m 4096 "${v4[@]}"
-		else
-			ok "$where: $tool, 1 MiB" speed 1 "$tool" -s 1048576 -n 5 -m 4096 "${v4[@]}"
-		fi
+		ok "$where: $tool, all sizes" speed 23 "$tool" -a -n 5 -m 4096 "${v4[@]}"
+	done
+	for tool in ib_{write,read,send}_bw; do
+		ok "$where: $tool, all sizes, srnic's memory in a BAR, MTU 1024" \
+			speed 23 "$tool" -a -n 5 -m 1024 "${at[@]}"
 	done
 	# One packet each: 16 QPs lose packets in the queues between the hosts, and
 	# when rxe sends again from the middle of messages it may go on with wrong

@@ -37,11 +37,8 @@ for tool in $atomic; do
 		speed 1 "$tool" -n 10 -m 4096 : -x "$x4b" --mmap="$mem" : -x "$x4a"
 done
 for tool in $bw $lat $atomic; do
-	lines=1 size="-s 65536 -n 10"
-	case $tool in
-	*_atomic*)	size="-n 10" ;;
-	*_bw)		lines=23 size="-a -n 5" ;;
-	esac
+	lines=23 size="-a -n 5"
+	[[ $tool != *_atomic* ]] || lines=1 size="-n 10"
 	# perftest has no events for WRITE
 	events=-e
 	[[ $tool != ib_write* ]] || events=
