@@ -59,6 +59,10 @@ built=$(scripts/kernel-build 6.12)
 ok "a script for each host, --kernel with a directory" run 4 --kernel "$built" one other
 ok "each ran its own" eval 'said "a| only a" && ! says "a.*other"'
 
+ok "a BAR of 3 MiB" run 125 --donors bar:3M one
+ok "is told" says "bar:3M.*power of two"
+ok "memory that is none" run 2 --memory foo one
+ok "no CPU" run 2 --cpus 0 one
 ok "more scripts than hosts" run 2 one other one
 ok "is told" says "one script for all hosts, or one for each"
 

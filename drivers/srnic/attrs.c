@@ -110,13 +110,14 @@ void srnic_get_dev_fw_str(struct ib_device *ibdev, char *str)
  * srnic_device_active() - can the netdev send and receive?
  * @dev: a device
  *
- * Return: true when it is up and has a carrier.
+ * Return: true when it is up, has a carrier, and an MTU that RoCE can do with.
  */
 bool srnic_device_active(const struct srnic_dev *dev)
 {
 	const struct net_device *ndev = dev->tp.port.ndev;
 
-	return netif_running(ndev) && netif_carrier_ok(ndev);
+	return netif_running(ndev) && netif_carrier_ok(ndev) &&
+	       READ_ONCE(ndev->mtu) >= SRNIC_NET_MIN_MTU;
 }
 
 /**

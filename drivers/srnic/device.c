@@ -321,10 +321,10 @@ static int netdev_event(struct notifier_block *nb, unsigned long event,
 		return NOTIFY_DONE;
 	if (event == NETDEV_UNREGISTER)
 		ib_unregister_device_queued(&dev->ibdev);
-	else if (event == NETDEV_CHANGEMTU)
-		mtu_changed(ndev);
 	else
 		update_port(dev);
+	if (event == NETDEV_CHANGEMTU)
+		mtu_changed(ndev);
 	ib_device_put(&dev->ibdev);
 	return NOTIFY_DONE;
 }

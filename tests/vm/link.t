@@ -173,7 +173,10 @@ for i in 340:256 595:256 596:512 1107:512 1108:1024 1500:1024 2132:2048 4179:204
 	ip link set eth0 mtu "${i%:*}" 2>/dev/null || { skip "MTU ${i%:*}" "the netdev can't"; continue; }
 	like "MTU ${i%:*}" "$(ibv_devinfo -d srnic0)" "active_mtu:[[:space:]]+${i#*:} "
 done
+ip link set eth0 mtu 339
+like "MTU 339: the port is down" "$(rdma link show srnic0/1)" "state DOWN physical_state POLLING"
 ip link set eth0 mtu 4200
+like "and up again" "$(rdma link show srnic0/1)" "state ACTIVE physical_state LINK_UP"
 ip addr add fd77::1/64 dev eth0 nodad 2>/dev/null
 del srnic0
 done_testing

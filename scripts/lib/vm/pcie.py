@@ -52,6 +52,9 @@ def parse(text, files, hosts, tmpdir):
         kind = match[2]
         mib, backed = KINDS[kind]
         size = int(match[3]) * _UNIT[match[4]] if match[3] else mib << 20
+        # a PCI BAR's; a drive and a controller without memory have none
+        if kind not in ("drive", "nvme") and size & (size - 1) or match[3] and not size:
+            raise VmError(f"--donors: {item!r}: its size must be a power of two")
         # so that bar0 is host b's first bar: what device_del is told
         name = kind + str(sum(d.host == host and d.kind == kind for d in donors))
         path = None
