@@ -197,7 +197,7 @@ def donors():
                 check(False, f"--donors {text} is refused")
             except VmError:
                 check(True, f"--donors {text} is refused")
-        for text, file in (("bar", "/nowhere/x"), ("bar", tmp), ("bar:9999999G", f"{tmp}/huge")):
+        for text, file in (("bar", "/nowhere/x"), ("bar", tmp), ("bar:8388608G", f"{tmp}/huge")):
             try:
                 pcie.parse(text, [file], ["b"], tmp)
                 check(False, f"--donors {text}, a file that can't be")
