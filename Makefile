@@ -29,7 +29,7 @@ kunit:			## the KUnit suites, in user-mode Linux and in the debug kernel
 	@tests/run tests/kunit-um.t tests/kunit-debug.t
 
 unplug:			## each way for a donor to go under each load, UNPLUG_ROUNDS (20) times
-	@tests/run -v tests/vm/long/p2pmem_unplug.t
+	@tests/run -v tests/vm/long
 
 vm:			## a shell on host A, with host B behind the cable
 	@scripts/setup && scripts/vm shell --hosts 2 --donors bar scripts/lib/vm/ready

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Each way for a donor to go, under each load, ROUNDS times. Donors: a bar and two
-drives below one switch.
+"""Each way for a donor to go, under each load, ROUNDS times. Donors: a bar, or with
+DONOR=cmb in the environment a cmb, first; then a bar and two drives; all below one
+switch.
 
 A round: the load begins; the donor goes, within 5 s; whoever used it is told in the
 way that is his; it comes again, empty and whole, and serves; what was had of the old
@@ -19,8 +20,8 @@ import time
 from p2pmem_block import bridges, disk_of
 from p2pmem_churn import KEYS, REGIONS, resources
 from p2pmem_dmabuf import Importer
-from p2pmem_guest import (IVSHMEM, NVME, PAGE, PCI, Mapping, available, bind, bound,
-                          donation, libc, main, monitor, opened, pci_functions, read, unbind,
+from p2pmem_guest import (CLASS, IVSHMEM, NVME, PAGE, PCI, Mapping, attach, available,
+                          detach, donation, libc, main, monitor, opened, pci_functions, read,
                           wait_for, write)
 from p2pmem_ioctl import alloc, close, export, receive_fd, send_fd
 from p2pmem_rdma import Rdma, rdmanode
@@ -29,6 +30,10 @@ from pyverbs.mr import MR, DmaBufMR
 from pyverbs.pyverbs_error import PyverbsRDMAError
 
 ROUNDS = int(os.environ.get("UNPLUG_ROUNDS", "2"))
+DONOR = os.environ.get("DONOR", "bar")
+MODULE = {"bar": "p2pmem_bar", "cmb": "p2pmem_nvme"}[DONOR]
+DRIVER = f"/sys/bus/pci/drivers/{MODULE}/"
+AUTOPROBE = "/sys/bus/pci/drivers_autoprobe"
 BOUND = 5
 MESSAGE = 64 * PAGE
 SIZE = 256 * PAGE		# what p2pmem_load maps
@@ -40,6 +45,19 @@ SLOW = re.compile("hogged CPU|clocksource|hrtimer: interrupt took")
 DELETE_MODULE, FINIT_MODULE = 176, 313
 
 
+def bind(bdf):
+    attach(MODULE, bdf)
+    return donation(bdf)
+
+
+def bound(bdf):
+    return os.path.exists(DRIVER + bdf)
+
+
+def unbind(bdf):
+    write(DRIVER + "unbind", bdf)
+
+
 class Way:
     """How the donor goes, and comes again."""
 
@@ -47,7 +65,7 @@ class Way:
         self.bdf = bdf
 
     def back(self):
-        """Present and bound to p2pmem_bar; returns its name."""
+        """Present and bound to the donor's driver; returns its name."""
         return bind(self.bdf)
 
 
@@ -78,7 +96,7 @@ class DeviceDel(Way):
     is another one each time, as QEMU 7.2 can't give an ivshmem device the memory of one
     before."""
 
-    device, memory, number, size = "bar0", "mem-bar0", 0, 16 << 20
+    device, memory, number, size = DONOR + "0", "mem-bar0", 0, 16 << 20
 
     def gone(self):
         monitor("device_del " + self.device)
@@ -100,13 +118,21 @@ class DeviceDel(Way):
             tries += 1
             DeviceDel.number += 1
             DeviceDel.device, DeviceDel.memory = f"plug{self.number}", f"memory{self.number}"
-            monitor(f"object_add memory-backend-ram,id={self.memory},size={self.size}",
-                    f"device_add ivshmem-plain,memdev={self.memory},id={self.device},bus=down1")
+            self.plug()
             wait_for(lambda: os.path.exists(PCI + self.bdf), 5)
-        monitor("object_del " + old)
+        if DONOR == "bar":
+            monitor("object_del " + old)
         if not wait_for(self.bindable, 30):
             raise AssertionError("nobody can drive it")
         return donation(self.bdf)
+
+    def plug(self):
+        where = f"id={self.device},bus=down1"
+        if DONOR == "cmb":
+            monitor(f"device_add nvme,serial={self.device},cmb_size_mb={self.size >> 20},{where}")
+            return
+        monitor(f"object_add memory-backend-ram,id={self.memory},size={self.size}",
+                f"device_add ivshmem-plain,memdev={self.memory},{where}")
 
     def bindable(self):
         """Its BARs have their place, and drivers may have it: soon after it is seen.
@@ -127,11 +153,11 @@ class Rmmod(Way):
 
     def __init__(self, bdf):
         super().__init__(bdf)
-        self.path = subprocess.run(["modinfo", "-n", "p2pmem_bar"], capture_output=True,
+        self.path = subprocess.run(["modinfo", "-n", MODULE], capture_output=True,
                                    text=True, check=True).stdout.strip()
 
     def gone(self):
-        if libc.syscall(DELETE_MODULE, b"p2pmem_bar", os.O_NONBLOCK):
+        if libc.syscall(DELETE_MODULE, MODULE.encode(), os.O_NONBLOCK):
             raise AssertionError("the module can't be unloaded")
 
     def back(self):
@@ -300,22 +326,30 @@ class UnplugTest(Rdma):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.place = pci_functions(IVSHMEM)[0]
         subprocess.run(["modprobe", "-q", "nvme"], check=False)
-        drives = sorted(pci_functions(NVME), key=bridges)[-2:]
-        cls.disks = [disk_of(bdf) for bdf in drives]
-        cls.client = pci_functions(IVSHMEM)[1]
+        # the BAR of a CMB
+        memory = [bdf for bdf in pci_functions(NVME) if os.path.exists(PCI + bdf + "/resource2")]
+        drives = [bdf for bdf in pci_functions(NVME) if bdf not in memory]
+        cls.disks = [disk_of(bdf) for bdf in sorted(drives, key=bridges)[-2:]]
+        cls.place = {"bar": pci_functions(IVSHMEM), "cmb": memory}[DONOR][0]
+        cls.client = pci_functions(IVSHMEM)[-1 if DONOR == "cmb" else 1]
         # or they would come, too, when the module is loaded
         for bdf in pci_functions(IVSHMEM):
             if bound(bdf):
                 unbind(bdf)
             write(PCI + bdf + "/driver_override", "\n")
+        if DONOR == "cmb":
+            # the kernel's own driver would have it each time, and publish its memory
+            write(AUTOPROBE, "0")
+            detach(cls.place)
+            assert wait_for(lambda: not os.listdir(CLASS))
         cls.log = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK)
         os.lseek(cls.log, 0, os.SEEK_END)
 
     @classmethod
     def tearDownClass(cls):
         os.close(cls.log)
+        write(AUTOPROBE, "1")
         super().tearDownClass()
 
     def donor(self):
@@ -432,4 +466,4 @@ for the_way in WAYS:
                 lambda self, way=the_way, load=the_load: self.rounds(way, load))
 
 if __name__ == "__main__":
-    main("p2pmem_bar", "p2pmem_importer", "srnic", "ib_uverbs")
+    main(MODULE, "p2pmem_bar", "p2pmem_importer", "srnic", "ib_uverbs")
