@@ -54,6 +54,13 @@ class Keys(Suite):
         good(wcs, 1, f"bind of type {kind}")
         return region, window, addr + at, key, data
 
+    def two_pairs(self, here, there):
+        """QPs between the same two: their names."""
+        names = self.name(), self.name()
+        for name in names:
+            pair(here, there, name)
+        return names
+
     def one(self, here, qp, op, sge, addr, key):
         """A request that must succeed."""
         here.post(qp, op, [sge], addr=addr, rkey=key, add=1)
@@ -132,9 +139,7 @@ class Keys(Suite):
 
     def send_inv(self, here, there):
         """SEND with invalidate {way}: the receiver is told, the window is dead; not by another QP"""
-        qp, other = self.name(), self.name()
-        pair(here, there, qp)
-        pair(here, there, other)
+        qp, other = self.two_pairs(here, there)
         mine, addr1, lkey, _, _ = self.buffer(here, PAGE)
         region, window, base, key, _ = self.window(there, qp, 2)
         inbox, addr2, lkey2, _, _ = self.buffer(there, PAGE)
@@ -163,9 +168,7 @@ class Keys(Suite):
 
     def qp_goes(self, here, there):
         """a window of type 2 {way}: dead when the QP goes that has bound it, not the region"""
-        qp, binder = self.name(), self.name()
-        pair(here, there, qp)
-        pair(here, there, binder)
+        qp, binder = self.two_pairs(here, there)
         mine, addr1, lkey, _, _ = self.buffer(here, PAGE)
         region, window, base, key, _ = self.window(there, binder, 2)
         self.one(here, binder, "WRITE", (addr1, 8, lkey), base, key)

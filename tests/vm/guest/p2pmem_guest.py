@@ -18,7 +18,8 @@ import unittest
 
 PAGE = mmap.PAGESIZE
 PCI = "/sys/bus/pci/devices/"
-DRIVER = "/sys/bus/pci/drivers/p2pmem_bar/"
+DRIVERS = "/sys/bus/pci/drivers/"
+DRIVER = DRIVERS + "p2pmem_bar/"
 CLASS = "/sys/class/p2pmem/"
 
 IVSHMEM = ("0x1af4", "0x1110")
@@ -85,22 +86,22 @@ def attach(driver, bdf):
     """Bind to a driver; returns its 'p2pmemN's, raises OSError when refused."""
     detach(bdf)
     write(PCI + bdf + "/driver_override", driver)
-    write("/sys/bus/pci/drivers/" + driver + "/bind", bdf)
+    write(f"{DRIVERS}{driver}/bind", bdf)
     return donations(bdf)
 
 
-def bind(bdf):
-    """Bind to p2pmem_bar; returns 'p2pmemN', raises OSError when refused."""
-    attach("p2pmem_bar", bdf)
+def bind(bdf, driver="p2pmem_bar"):
+    """Bind to a donor's driver; returns 'p2pmemN', raises OSError when refused."""
+    attach(driver, bdf)
     return donation(bdf)
 
 
-def unbind(bdf):
-    write(DRIVER + "unbind", bdf)
+def unbind(bdf, driver="p2pmem_bar"):
+    write(f"{DRIVERS}{driver}/unbind", bdf)
 
 
-def bound(bdf):
-    return os.path.exists(DRIVER + bdf)
+def bound(bdf, driver="p2pmem_bar"):
+    return os.path.exists(f"{DRIVERS}{driver}/{bdf}")
 
 
 def attr(name, what):

@@ -169,6 +169,11 @@ class RulesTest(AllDonors):
         self.assertEqual(
             len([i for i in log_since(mark) if "refused" in i]), 2)
 
+    def revoked(self, h):
+        with self.assertRaises(OSError) as e:
+            self.taker.read(h, 0)
+        self.assertEqual(e.exception.errno, errno.EIO)
+
     def test_a_stricter_level_revokes(self):
         name = self.name[self.near]
         m = self.mapping(self.near, 4)
@@ -188,13 +193,10 @@ class RulesTest(AllDonors):
             self.assertEqual(statistic(name, "revokes"), revoked)
             self.assertEqual(clients(name)[gone][1:], ("refused", 0))
             for h in held[gone]:
-                with self.assertRaises(OSError) as e:
-                    self.taker.read(h, 0)
-                self.assertEqual(e.exception.errno, errno.EIO)
+                self.revoked(h)
         # a revoked hold stays so, and the others have not noticed
         set_attr(name, "level", "any")
-        with self.assertRaises(OSError):
-            self.taker.read(held["-"][0], 0)
+        self.revoked(held["-"][0])
         for i, h in enumerate(held[self.near]):
             self.taker.write(h, 0, 40 + i)
             self.assertEqual(m[i * PAGE:i * PAGE + 1], bytes([40 + i]))
@@ -257,9 +259,7 @@ class RulesTest(AllDonors):
         while attr(name, "level") != "function":
             pass
         set_attr(name, "level", "function")
-        with self.assertRaises(OSError) as e:
-            self.taker.read(h, 0)
-        self.assertEqual(e.exception.errno, errno.EIO)
+        self.revoked(h)
         slow.join()
         self.taker.put(h)
 
@@ -276,9 +276,7 @@ class RulesTest(AllDonors):
         while clients(name)[NETWORK_CARD][2]:
             pass
         set_attr(name, "level", "function")
-        with self.assertRaises(OSError) as e:
-            self.taker.read(h, 0)
-        self.assertEqual(e.exception.errno, errno.EIO)
+        self.revoked(h)
         slow.join()
         other.resume(self.near)
         other.close()

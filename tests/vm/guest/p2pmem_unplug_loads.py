@@ -20,9 +20,9 @@ import time
 from p2pmem_block import bridges, disk_of
 from p2pmem_churn import KEYS, REGIONS, resources
 from p2pmem_dmabuf import Importer
-from p2pmem_guest import (CLASS, IVSHMEM, NVME, PAGE, PCI, Mapping, attach, available,
+from p2pmem_guest import (CLASS, IVSHMEM, NVME, PAGE, PCI, Mapping, available, bind, bound,
                           detach, donation, libc, main, monitor, opened, pci_functions, read,
-                          wait_for, write)
+                          unbind, wait_for, write)
 from p2pmem_ioctl import alloc, close, export, receive_fd, send_fd
 from p2pmem_rdma import Rdma, rdmanode
 
@@ -32,7 +32,6 @@ from pyverbs.pyverbs_error import PyverbsRDMAError
 ROUNDS = int(os.environ.get("UNPLUG_ROUNDS", "2"))
 DONOR = os.environ.get("DONOR", "bar")
 MODULE = {"bar": "p2pmem_bar", "cmb": "p2pmem_nvme"}[DONOR]
-DRIVER = f"/sys/bus/pci/drivers/{MODULE}/"
 AUTOPROBE = "/sys/bus/pci/drivers_autoprobe"
 BOUND = 5
 MESSAGE = 64 * PAGE
@@ -45,19 +44,6 @@ SLOW = re.compile("hogged CPU|clocksource|hrtimer: interrupt took")
 DELETE_MODULE, FINIT_MODULE = 176, 313
 
 
-def bind(bdf):
-    attach(MODULE, bdf)
-    return donation(bdf)
-
-
-def bound(bdf):
-    return os.path.exists(DRIVER + bdf)
-
-
-def unbind(bdf):
-    write(DRIVER + "unbind", bdf)
-
-
 class Way:
     """How the donor goes, and comes again."""
 
@@ -66,14 +52,14 @@ class Way:
 
     def back(self):
         """Present and bound to the donor's driver; returns its name."""
-        return bind(self.bdf)
+        return bind(self.bdf, MODULE)
 
 
 class Unbind(Way):
     """The administrator takes the driver away."""
 
     def gone(self):
-        unbind(self.bdf)
+        unbind(self.bdf, MODULE)
 
 
 class Remove(Way):
@@ -140,11 +126,11 @@ class DeviceDel(Way):
         if not os.path.exists(PCI + self.bdf + "/resource2"):
             return False
         try:
-            bind(self.bdf)
+            bind(self.bdf, MODULE)
         except OSError as e:
             if e.errno not in (errno.ENODEV, errno.EBUSY):
                 raise
-        return bound(self.bdf)
+        return bound(self.bdf, MODULE)
 
 
 class Rmmod(Way):
@@ -335,8 +321,8 @@ class UnplugTest(Rdma):
         cls.client = pci_functions(IVSHMEM)[-1 if DONOR == "cmb" else 1]
         # or they would come, too, when the module is loaded
         for bdf in pci_functions(IVSHMEM):
-            if bound(bdf):
-                unbind(bdf)
+            if bound(bdf, MODULE):
+                unbind(bdf, MODULE)
             write(PCI + bdf + "/driver_override", "\n")
         if DONOR == "cmb":
             # the kernel's own driver would have it each time, and publish its memory
@@ -357,7 +343,7 @@ class UnplugTest(Rdma):
         if not os.path.exists(PCI + self.place):
             print("# there is no donor: another one is put in", flush=True)
             DeviceDel(self.place).back()
-        return self.place, bind(self.place)
+        return self.place, bind(self.place, MODULE)
 
     def setUp(self):
         # also of what a test has left that has failed
@@ -448,7 +434,7 @@ class UnplugTest(Rdma):
                 took.append(self.round_of(way, load, number))
         except Exception as e:
             self.failed(e, f"{name}, round {number + 1} of {ROUNDS}",
-                        lambda: bound(self.bdf) or way.back(), load.end)
+                        lambda: bound(self.bdf, MODULE) or way.back(), load.end)
             raise
         load.end()
         print(f"# {ROUNDS} rounds in {time.monotonic() - start:.1f} s; the donor went in "
